@@ -20,7 +20,10 @@ Composition = Literal["replace", "append", "rrf"]
 ROLES: tuple[str, ...] = get_args(Role)
 COMPOSITIONS: tuple[str, ...] = get_args(Composition)
 DocumentT = TypeVar("DocumentT")
-_NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+
+
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -45,21 +48,25 @@ class SessionKey:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of both ids as 64 hex digits; injective, so ``("a", "b:c")`` and ``("a:b", "c")`` differ."""
+        """SHA-256 of both ids, 64 hex digits; injective: ``("a", "b:c")`` and ``("a:b", "c")`` differ."""
         return hashlib.sha256(json.dumps([self.user_id, self.session_id]).encode()).hexdigest()
 
 
 def _check_id(name: str, value: object) -> None:
     if value is None or value == "":
         raise MissingIdentity(f"{name} is missing: give a non-empty string")
+    if "\0" in _check_text(name, value):
+        raise InvalidInput(f"{name} holds a NUL character")
+
+
+def _check_text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be a string, got {type(value).__name__}")
-    if "\0" in value:
-        raise InvalidInput(f"{name} holds a NUL character")
     try:
         value.encode()
     except UnicodeEncodeError as error:
         raise InvalidInput(f"{name} cannot be encoded as UTF-8: {error.reason}") from error
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +88,7 @@ class Message:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise InvalidInput(f"unknown role {self.role!r}: use one of {', '.join(ROLES)}")
-        if not isinstance(self.text, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers without a type checker
-            raise InvalidInput(f"text of a {self.role} message must be a string, got {type(self.text).__name__}")
+        _check_text(f"text of a {self.role} message", self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +155,7 @@ class Passage:
     doc_id: str
     text: str
     title: str = ""
-    metadata: Mapping[str, Any] = field(default=_NO_METADATA, hash=False)
+    metadata: Mapping[str, Any] = field(default_factory=_nothing, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +175,7 @@ class Hit:
 class SessionFields:
     """What a caller knows of a session in structured form, from which clue targets can be built.
 
-    Field names are the caller's own words: ``configuration``, ``version``, ``checkpoint``, ``route``, ``owner``.
+    Field names are the caller's own words: ``configuration``, ``version``, ``checkpoint``, ``owner``.
 
     :param project: What the session is about.
     :param active: Field name to the value in force.
@@ -180,10 +186,10 @@ class SessionFields:
     """
 
     project: str
-    active: Mapping[str, str] = field(default=_NO_METADATA, hash=False)
-    archived: Mapping[str, str] = field(default=_NO_METADATA, hash=False)
+    active: Mapping[str, str] = field(default_factory=_nothing, hash=False)
+    archived: Mapping[str, str] = field(default_factory=_nothing, hash=False)
     component: str | None = None
-    other: Mapping[str, str] = field(default=_NO_METADATA, hash=False)
+    other: Mapping[str, str] = field(default_factory=_nothing, hash=False)
 
     def __post_init__(self) -> None:
         if not self.project.strip():
