@@ -1,0 +1,389 @@
+"""Writes a state in two stages (PSS, section 2.3): language modelling on the history, then clue readout.
+
+The optimiser works on FP32 masters; the model always runs with the values that will be stored, so what is checked
+at the end is what a later read will find.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.checkpoint import checkpoint
+
+from pss_integrations.states.backbone import Backbone
+from pss_integrations.states.config import CompileConfig, StateConfig
+from pss_integrations.states.lora import Layout, LoraBank
+from pss_integrations.states.reader import decode, prompt_tokens
+from pss_integrations.states.split import SplitModel
+from pss_integrations.types import ClueTarget, Message
+
+logger = logging.getLogger(__name__)
+
+_LOGIT_ROWS = 512  # positions whose logits are held at once: vocabulary x 4 bytes each
+Progress = Callable[["CompileProgress"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CompileProgress:
+    """How far a compile is.
+
+    :param stage: ``"history"``, ``"targets"`` or ``"confirm"``.
+    :param step: Passes done over the history, or over the targets.
+    :param steps: The most there will be.
+    :param reproduced: Clue targets reproduced with margin in the last pass.
+    :param targets: Clue targets in all.
+    """
+
+    stage: Literal["history", "targets", "confirm"]
+    step: int
+    steps: int
+    reproduced: int
+    targets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of history that fits the context: the first ``past`` tokens are only attended to."""
+
+    tokens: tuple[int, ...]
+    past: int
+    segment: int = 0
+
+
+@dataclass(slots=True)
+class CompileResult:
+    """A written state with the record of its writing."""
+
+    vector: Tensor
+    history_tokens: int = 0
+    windows: int = 0
+    history_losses: list[float] = field(default_factory=list[float])
+    target_losses: list[float] = field(default_factory=list[float])
+    reproduced: int = 0
+    targets: int = 0
+    steps: int = 0
+    confirmed: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Row:
+    """A clue target as tokens: what is read, what has to follow, and which tokens must not."""
+
+    prompt: list[int]
+    clue: list[int]
+    wrong: list[tuple[int, int]]
+
+    @property
+    def inputs(self) -> list[int]:
+        return self.prompt + self.clue[:-1]
+
+
+def history_windows(
+    backbone: Backbone, messages: Sequence[Message], *, length: int, segments: int = 1, known: int = 0
+) -> list[Window]:
+    """Cut a session into windows of at most ``length`` tokens, each attending to as much of the past as fits.
+
+    :param known: How many of the first messages were compiled before and are only attended to.
+    :param segments: Consecutive parts of the new messages, each for an adapter of its own.
+    """
+    length = min(length, backbone.context_length)
+    tokens, starts = list[int](), list[int]()
+    for message in messages:
+        starts.append(len(tokens))
+        tokens += backbone.encode(f"{message.role}: {message.text.strip()}\n")
+    starts.append(len(tokens))
+    new = len(messages) - known
+    bounds = [starts[known + new * part // segments] for part in range(segments + 1)]
+    windows = list[Window]()
+    for segment, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        at = start
+        while at < end:
+            # the first window may be all new text; later ones give half their length to the past
+            step = length if at == 0 else length // 2
+            stop = min(at + step, end)
+            begin = max(0, stop - length)
+            windows.append(Window(tuple(tokens[begin:stop]), at - begin, segment))
+            at = stop
+    return [window for window in windows if len(window.tokens) > max(1, window.past)]
+
+
+class Optimizer:
+    """AdamW on FP32 masters of one lane; A and B have learning rates of their own (LoRA+)."""
+
+    def __init__(
+        self, bank: LoraBank, lane: int, start: Tensor, stored: torch.dtype, config: CompileConfig
+    ) -> None:
+        self._bank, self._lane, self._stored, self._config = bank, lane, stored, config
+        self.leaves = bank.leaves(lane)
+        self._master = start.to(bank.vectors.device, torch.float32, copy=True)
+        self._gradient = torch.zeros_like(bank.vectors[lane])
+        for key, view in bank.layout.matrices(self._gradient).items():
+            self.leaves[key].grad = view  # autograd adds in place, so one vector holds all gradients
+        self.mask: Tensor | None = None
+        self.restart()
+        self._publish()
+
+    def restart(self) -> None:
+        """Forget moments and start the warm-up again."""
+        self._step = 0
+        masters, self._gradient32 = self._bank.layout.matrices(self._master), torch.zeros_like(self._master)
+        for key, view in self._bank.layout.matrices(self._gradient32).items():
+            masters[key].grad = view
+        sides = {side: [m for key, m in masters.items() if f".lora_{side}." in key] for side in "AB"}
+        self._adam = torch.optim.AdamW(
+            [
+                {"params": sides["A"], "lr": self._config.lr_a, "base": self._config.lr_a},
+                {"params": sides["B"], "lr": self._config.lr_b, "base": self._config.lr_b},
+            ],
+            weight_decay=0.0,
+            fused=True,
+        )
+
+    def step(self) -> None:
+        """Apply the gradients that have gathered and put the new values into the lane."""
+        self._step += 1
+        gradient = self._gradient32.copy_(self._gradient)
+        self._gradient.zero_()
+        if self.mask is not None:
+            gradient.mul_(self.mask)
+        gradient.mul_((self._config.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0))
+        for group in self._adam.param_groups:
+            group["lr"] = group["base"] * min(1.0, self._step / max(1, self._config.warmup))
+        self._adam.step()
+        self._publish()
+
+    def _publish(self) -> None:
+        """Put the masters, rounded as they will be stored, into the lane."""
+        self._bank.vectors[self._lane].copy_(self._master.to(self._stored))
+
+
+def initial_vector(layout: Layout, seed: int) -> Tensor:
+    """A fresh state (numel,): A uniform as in PEFT, B zero, so it changes nothing yet."""
+    vector = torch.zeros(layout.numel)
+    generator = torch.Generator().manual_seed(seed)
+    for key, matrix in layout.matrices(vector).items():
+        if ".lora_A." in key:
+            bound = matrix.shape[1] ** -0.5  # kaiming_uniform_(a=sqrt(5))
+            matrix.uniform_(-bound, bound, generator=generator)
+    return vector
+
+
+class Compiler:
+    """Writes states into one lane of the bank.
+
+    :param lane: The lane that is used, free again when a compile ends in whatever way.
+    """
+
+    def __init__(
+        self, backbone: Backbone, bank: LoraBank, state: StateConfig, config: CompileConfig, *, lane: int = 0
+    ) -> None:
+        self._backbone, self._bank, self._state, self._config, self._lane = (
+            backbone,
+            bank,
+            state,
+            config,
+            lane,
+        )
+        self._split = SplitModel(backbone, state.layers)
+        self._stored: torch.dtype = getattr(torch, state.dtype)
+
+    def compile(
+        self,
+        windows: Sequence[Window],
+        targets: Sequence[ClueTarget],
+        *,
+        start: Tensor | None = None,
+        progress: Progress | None = None,
+    ) -> Generator[None, None, CompileResult]:
+        """Write a state; yields after each step.
+
+        :param windows: The history, from :func:`history_windows`.
+        :param targets: What to reproduce.
+        :param start: A state vector (numel,) to go on from; a fresh one otherwise.
+        """
+        begun = time.perf_counter()
+        fresh = initial_vector(self._bank.layout, self._config.seed)
+        result = CompileResult(fresh, targets=len(targets), windows=len(windows))
+        result.history_tokens = sum(len(w.tokens) - w.past for w in windows)
+        try:
+            self._bank.bind(self._lane, fresh if start is None else start)
+            optimizer = Optimizer(
+                self._bank, self._lane, fresh if start is None else start, self._stored, self._config
+            )
+            if windows and self._config.history_steps:
+                yield from self._write_history(optimizer, windows, result, progress)
+            if targets:
+                yield from self._write_targets(optimizer, self._rows(targets), result, progress)
+            result.vector = self._bank.vectors[self._lane].to("cpu", self._stored, copy=True)
+        finally:
+            self._bank.unbind(self._lane)
+        result.seconds = time.perf_counter() - begun
+        return result
+
+    def _write_history(
+        self,
+        optimizer: Optimizer,
+        windows: Sequence[Window],
+        result: CompileResult,
+        progress: Progress | None,
+    ) -> Generator[None, None, None]:
+        lower = list[Tensor]()
+        for window in windows:
+            lower.append(self._split.lower(self._ids(window.tokens[:-1])))
+            yield
+        steps = self._config.history_steps
+        for step in range(steps):
+            losses = list[float]()
+            for window, hidden in zip(windows, lower, strict=True):
+                optimizer.mask = self._segment_mask(window.segment)
+                first = max(window.past, 1)
+                labels = self._ids(window.tokens[first:])[0]
+                losses.append(
+                    self._step(optimizer, lambda h=hidden, f=first, y=labels: self._history_loss(h, f, y))
+                )
+                result.steps += 1
+                yield
+            result.history_losses.append(sum(losses) / len(losses))
+            _tell(progress, CompileProgress("history", step + 1, steps, 0, result.targets))
+        optimizer.mask = None
+        optimizer.restart()
+
+    def _segment_mask(self, segment: int) -> Tensor | None:
+        if self._state.segments == 1:
+            return None
+        return self._bank.layout.segment(segment, self._state.rank).to(self._backbone.device)
+
+    def _history_loss(self, lower: Tensor, first: int, labels: Tensor) -> Tensor:
+        hidden = self._split.upper(lower)[0, first - 1 :]
+        parts = zip(hidden.split(_LOGIT_ROWS), labels.split(_LOGIT_ROWS), strict=True)
+        if len(labels) <= _LOGIT_ROWS:
+            return self._cross_entropy(hidden, labels) / len(labels)
+        # logits of a part are computed again in the backward pass instead of all being held
+        losses: list[Any] = [checkpoint(self._cross_entropy, h, y, use_reentrant=False) for h, y in parts]
+        return torch.stack(losses).sum() / len(labels)
+
+    def _cross_entropy(self, hidden: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(self._split.logits(hidden), labels, reduction="sum")
+
+    def _write_targets(
+        self, optimizer: Optimizer, rows: Sequence[_Row], result: CompileResult, progress: Progress | None
+    ) -> Generator[None, None, None]:
+        lower = self._split.lower_rows([row.inputs for row in rows])
+        shuffle = torch.Generator().manual_seed(self._config.seed)
+        for epoch in range(self._config.max_epochs):
+            leads, losses = list[float](), list[float]()
+            for chosen in torch.randperm(len(rows), generator=shuffle).split(self._config.batch_size):
+                batch = [rows[i] for i in chosen.tolist()]
+                hidden = pad_sequence([lower[i] for i in chosen.tolist()], batch_first=True)
+                losses.append(self._step(optimizer, lambda b=batch, h=hidden: self._target_loss(b, h, leads)))
+                result.steps += 1
+                yield
+            result.target_losses.append(sum(losses) / len(losses))
+            result.reproduced = sum(lead >= self._config.margin for lead in leads)
+            told = (epoch + 1, self._config.max_epochs, result.reproduced, len(rows))
+            _tell(progress, CompileProgress("targets", *told))
+            if result.reproduced == len(rows) and epoch + 1 >= self._config.min_epochs:
+                _tell(progress, CompileProgress("confirm", *told))
+                result.confirmed = yield from self._confirm(rows, lower)
+                if result.confirmed:
+                    return
+        if self._config.max_epochs > self._config.min_epochs:
+            logger.warning(
+                "%d of %d clue targets were not reproduced", len(rows) - result.reproduced, len(rows)
+            )
+
+    def _target_loss(self, batch: Sequence[_Row], lower: Tensor, leads: list[float]) -> Tensor:
+        """Cross-entropy of the clues, plus a hinge where a conflicting clue parts from the right one.
+
+        Greedy decoding goes wrong at the first token that differs, so that is where the margin has to be.
+        """
+        logits, labels, row_of = self._supervised(batch, lower)
+        leads += _leads(logits.detach(), labels, row_of, len(batch))
+        loss = F.cross_entropy(logits, labels)
+        starts = [0]
+        for row in batch:
+            starts.append(starts[-1] + len(row.clue))
+        wrong = [(starts[i] + at, token) for i, row in enumerate(batch) for at, token in row.wrong]
+        if wrong and self._config.conflict_weight:
+            at, token = (torch.tensor(part, device=logits.device) for part in zip(*wrong, strict=True))
+            lead = logits[at, labels[at]] - logits[at, token]
+            loss = loss + self._config.conflict_weight * F.relu(self._config.conflict_margin - lead).mean()
+        return loss
+
+    def _supervised(self, batch: Sequence[_Row], lower: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits (N, V) at the positions that clue tokens follow, those tokens (N,), and their rows (N,)."""
+        spans = [(i, at) for i, row in enumerate(batch) for at in range(len(row.prompt) - 1, len(row.inputs))]
+        rows, columns = torch.tensor(spans, device=lower.device).unbind(1)
+        labels = torch.tensor([token for row in batch for token in row.clue], device=lower.device)
+        return self._split.logits(self._split.upper(lower)[rows, columns]), labels, rows
+
+    def _step(self, optimizer: Optimizer, loss_of: Callable[[], Tensor]) -> float:
+        with torch.enable_grad(), self._bank.use(self._lane, optimizer.leaves):
+            loss = loss_of()
+            loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    def _confirm(self, rows: Sequence[_Row], lower: Sequence[Tensor]) -> Generator[None, None, bool]:
+        """Whether the state as stored reproduces every clue: by margin, then by decoding."""
+        for at in range(0, len(rows), 16):
+            batch = rows[at : at + 16]
+            with torch.no_grad(), self._bank.use(self._lane):
+                hidden = pad_sequence(list(lower[at : at + 16]), batch_first=True)
+                logits, labels, row_of = self._supervised(batch, hidden)
+            if min(_leads(logits, labels, row_of, len(batch))) < self._config.margin:
+                return False
+            yield
+        prompts = [row.prompt for row in rows]
+        longest = max(len(row.clue) for row in rows)
+        decoded = yield from decode(self._backbone, self._bank, [self._lane] * len(rows), prompts, longest)
+        return all(d.finished and d.tokens == row.clue[:-1] for d, row in zip(decoded, rows, strict=True))
+
+    def _rows(self, targets: Sequence[ClueTarget]) -> list[_Row]:
+        return [
+            _Row(
+                prompt_tokens(self._backbone, target.request),
+                clue := clue_tokens(self._backbone, target.clue),
+                _partings(clue, [clue_tokens(self._backbone, text) for text in target.conflicts]),
+            )
+            for target in targets
+        ]
+
+    def _ids(self, tokens: Sequence[int]) -> Tensor:
+        return torch.tensor([tokens], device=self._backbone.device)
+
+
+def clue_tokens(backbone: Backbone, clue: str) -> list[int]:
+    """Tokens that a clue is written as, the end token included."""
+    return [*backbone.encode(f" {' '.join(clue.split())}"), backbone.end_token]
+
+
+def _partings(clue: Sequence[int], conflicts: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Where each conflicting clue first parts from the right one, and with which token."""
+    found = set[tuple[int, int]]()
+    for conflict in conflicts:
+        pairs = enumerate(zip(clue, conflict, strict=False))
+        found.update([(at, wrong) for at, (right, wrong) in pairs if right != wrong][:1])
+    return sorted(found)
+
+
+def _leads(logits: Tensor, labels: Tensor, rows: Tensor, count: int) -> list[float]:
+    """By how much the right token leads all others, at the worst position of each row."""
+    right = logits.gather(1, labels[:, None]).squeeze(1)
+    others = logits.scatter(1, labels[:, None], -torch.inf).amax(dim=1)
+    worst = torch.full((count,), torch.inf, device=logits.device)
+    return worst.scatter_reduce(0, rows, right - others, "amin").tolist()
+
+
+def _tell(progress: Progress | None, event: CompileProgress) -> None:
+    if progress is not None:
+        progress(event)

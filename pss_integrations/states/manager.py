@@ -1,0 +1,408 @@
+"""The shared state manager: compiles, reads and keeps the states of all sessions.
+
+Everything that touches the model is work for one scheduler thread, so a state is never bound where another session
+could meet it. The model is loaded by the first compile or read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import Future
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+import platformdirs
+
+from pss_integrations.errors import CompileInProgress, InvalidInput, StateNotFound
+from pss_integrations.identity import UNSET, Unset
+from pss_integrations.states.config import CompileConfig, StateConfig
+from pss_integrations.states.manifest import BackboneInfo, Cursor, StateInfo, TargetInfo, WriteInfo, digest_of
+from pss_integrations.states.scheduler import Scheduler, Work
+from pss_integrations.states.store import StateStore
+from pss_integrations.states.targets import ExplicitTargets, TargetBuilder, check_targets
+from pss_integrations.types import Clue, ClueTarget, Message, SessionKey
+
+if TYPE_CHECKING:
+    from pss_integrations.states.backbone import Backbone
+    from pss_integrations.states.compiler import CompileResult, Progress
+    from pss_integrations.states.engine import Engine
+
+ResultT = TypeVar("ResultT")
+Targets = TargetBuilder | Sequence[ClueTarget]
+
+
+def home_dir() -> Path:
+    """Where states lie by default: ``PSS_HOME``, or the user's data directory."""
+    return Path(
+        os.environ.get("PSS_HOME") or platformdirs.user_data_path("pss_integrations", appauthor=False)
+    )
+
+
+class StateManager:
+    """Compiles sessions into states and reads clues from them; one for all chains, engines and threads.
+
+    :param path: Directory of the states; ``PSS_HOME`` or the user's data directory by default.
+    :param backbone: A loaded backbone, or what :func:`~pss_integrations.states.backbone.load_backbone` takes.
+    :param state: Shape of the states.
+    :param config: How they are written.
+    :param device: ``"cpu"``, ``"cuda"``, ``"mps"`` or ``"auto"``.
+    :param dtype: What to compute in; ``"auto"`` takes what the device does fast.
+    :param download: Fetch weights that are not in the cache instead of raising ``WeightsNotFetched``.
+    :param read_lanes: How many different states one batch of reads can use.
+    :param resident_bytes: Memory for states that were read lately.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        backbone: Backbone | str | Path | None = None,
+        state: StateConfig | None = None,
+        config: CompileConfig | None = None,
+        device: str = "auto",
+        dtype: str = "auto",
+        download: bool = False,
+        read_lanes: int = 8,
+        resident_bytes: int = 1 << 30,
+    ) -> None:
+        if read_lanes < 1:
+            raise InvalidInput(f"read_lanes must be at least 1, got {read_lanes}")
+        self.path = Path(path) if path is not None else home_dir()
+        self.state = state or StateConfig()
+        self.config = config or CompileConfig()
+        self._backbone, self._device, self._dtype, self._download = backbone, device, dtype, download
+        self._read_lanes, self._resident_bytes = read_lanes, resident_bytes
+        self._store = StateStore(self.path)
+        self._scheduler = Scheduler()
+        self._loaded: Engine | None = None
+        self._compiling = set[SessionKey]()
+        self._guard = Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancel what is queued, stop the thread and leave the model as it was found."""
+        self._scheduler.close()
+        if self._loaded is not None:
+            self._loaded.close()
+            self._loaded = None
+
+    # --- writing
+
+    def compile(
+        self,
+        key: SessionKey,
+        messages: Sequence[Message],
+        *,
+        targets: Targets | None = None,
+        progress: Progress | None = None,
+    ) -> StateInfo:
+        """Write a session's state from its messages (PSS, section 2.3) and make it the current one.
+
+        :param key: Whose session it is.
+        :param messages: The session so far, in order.
+        :param targets: Clue targets or a builder of them; ``HistoryTargets()`` by default.
+        :param progress: Called in the scheduler's thread after each pass.
+        :returns: The manifest of the new state.
+        :raises InvalidInput: If there are no messages, or a clue is too long.
+        :raises CompileInProgress: If this session is being compiled already, here or in another process.
+        :raises StorageError: If the directory cannot be written.
+        """
+        return self._scheduler.wait(
+            self._submit_compile(key, messages, self._build(messages, targets), False, progress)
+        )
+
+    async def acompile(
+        self,
+        key: SessionKey,
+        messages: Sequence[Message],
+        *,
+        targets: Targets | None = None,
+        progress: Progress | None = None,
+    ) -> StateInfo:
+        """Do :meth:`compile` without blocking the event loop; cancelling it leaves the old state."""
+        built = await asyncio.to_thread(self._build, messages, targets)
+        return await asyncio.wrap_future(self._submit_compile(key, messages, built, False, progress))
+
+    def recompile(
+        self,
+        key: SessionKey,
+        messages: Sequence[Message],
+        *,
+        targets: Targets | None = None,
+        progress: Progress | None = None,
+    ) -> StateInfo:
+        """Go on from the current state with the messages that came since; earlier targets are replayed.
+
+        :param messages: The whole session, of which the current state knows the beginning.
+        :raises StateNotFound: If nothing was compiled before.
+        :raises HistoryDiverged: If messages that were compiled have changed since.
+        """
+        return self._scheduler.wait(
+            self._submit_compile(key, messages, self._build(messages, targets), True, progress)
+        )
+
+    async def arecompile(
+        self,
+        key: SessionKey,
+        messages: Sequence[Message],
+        *,
+        targets: Targets | None = None,
+        progress: Progress | None = None,
+    ) -> StateInfo:
+        """Do :meth:`recompile` without blocking the event loop."""
+        built = await asyncio.to_thread(self._build, messages, targets)
+        return await asyncio.wrap_future(self._submit_compile(key, messages, built, True, progress))
+
+    # --- reading
+
+    def read(self, key: SessionKey, query: str) -> Clue:
+        """Write a search clue for a query from a session's state (PSS, section 2.4).
+
+        :raises StateNotFound: If nothing was compiled for the session.
+        :raises StateMismatch: If its state belongs to another backbone or configuration.
+        :raises StateCorrupt: If its files were damaged.
+        """
+        return self.read_batch([(key, query)])[0]
+
+    async def aread(self, key: SessionKey, query: str) -> Clue:
+        """Do :meth:`read` without blocking the event loop."""
+        return (await self.aread_batch([(key, query)]))[0]
+
+    def read_batch(self, requests: Iterable[tuple[SessionKey, str]]) -> list[Clue]:
+        """Read many queries, of many sessions, in as few passes as fit; in the order of the requests."""
+        return self._scheduler.wait(self._scheduler.submit(self._read(list(requests)), urgent=True))
+
+    async def aread_batch(self, requests: Iterable[tuple[SessionKey, str]]) -> list[Clue]:
+        """Do :meth:`read_batch` without blocking the event loop."""
+        return await asyncio.wrap_future(self._scheduler.submit(self._read(list(requests)), urgent=True))
+
+    # --- what is stored
+
+    def has_state(self, key: SessionKey) -> bool:
+        """Whether a state was compiled for this session."""
+        try:
+            self._store.directory(key)
+        except StateNotFound:
+            return False
+        return True
+
+    def messages_behind(self, key: SessionKey, messages: Sequence[Message]) -> int:
+        """How many of these messages, the whole session or its latest part, came after the last compile.
+
+        :raises StateNotFound: If nothing was compiled for the session.
+        """
+        return self._store.info(key).cursor.count_after(messages)
+
+    def info(self, key: SessionKey) -> StateInfo:
+        """Manifest of a session's state.
+
+        :raises StateNotFound: If nothing was compiled for the session.
+        """
+        return self._store.info(key)
+
+    def list(self, *, user_id: str | None | Unset = UNSET) -> list[StateInfo]:
+        """Manifests of all states, or of one user's; by user and session."""
+        found = [info for info in self._store.all() if user_id is UNSET or info.user_id == user_id]
+        return sorted(found, key=lambda info: (info.user_id is not None, info.user_id or "", info.session_id))
+
+    def delete(self, key: SessionKey) -> bool:
+        """Remove all states of a session, from disk and from memory; returns whether there was one.
+
+        :raises CompileInProgress: If the session is being compiled.
+        """
+        return self._scheduler.wait(self._scheduler.submit(self._delete(key), urgent=True))
+
+    async def adelete(self, key: SessionKey) -> bool:
+        """Do :meth:`delete` without blocking the event loop."""
+        return await asyncio.wrap_future(self._scheduler.submit(self._delete(key), urgent=True))
+
+    def export(self, key: SessionKey, target: str | Path) -> Path:
+        """Copy a state into a new directory that ``PeftModel.from_pretrained`` and vLLM load.
+
+        :raises StateNotFound: If nothing was compiled for the session.
+        :raises InvalidInput: If the directory exists and is not empty.
+        """
+        return self._store.export(key, Path(target))
+
+    async def ainfo(self, key: SessionKey) -> StateInfo:
+        """Do :meth:`info` without blocking the event loop."""
+        return await asyncio.to_thread(self.info, key)
+
+    async def alist(self, *, user_id: str | None | Unset = UNSET) -> list[StateInfo]:
+        """Do :meth:`list` without blocking the event loop."""
+        return await asyncio.to_thread(self.list, user_id=user_id)
+
+    async def aexport(self, key: SessionKey, target: str | Path) -> Path:
+        """Do :meth:`export` without blocking the event loop."""
+        return await asyncio.to_thread(self.export, key, target)
+
+    # --- work of the scheduler's thread
+
+    def _build(
+        self, messages: Sequence[Message], targets: Targets | None
+    ) -> tuple[TargetBuilder, list[ClueTarget]]:
+        if not any(message.text.strip() for message in messages):
+            raise InvalidInput(
+                "there are no messages to compile" if not messages else "all messages are blank"
+            )
+        if targets is None:
+            from pss_integrations.states.history_targets import HistoryTargets
+
+            builder: TargetBuilder = HistoryTargets()
+        else:
+            builder = ExplicitTargets(targets) if isinstance(targets, Sequence) else targets
+        return builder, builder.build(messages)
+
+    def _submit_compile(
+        self,
+        key: SessionKey,
+        messages: Sequence[Message],
+        built: tuple[TargetBuilder, list[ClueTarget]],
+        warm: bool,
+        progress: Progress | None,
+    ) -> Future[StateInfo]:
+        if not built[1] and not self.config.history_steps:
+            raise InvalidInput("no clue targets and history_steps=0: there is nothing to compile")
+        if warm:
+            self._store.info(key).cursor.behind(messages)
+        with self._guard:
+            if key in self._compiling:
+                raise CompileInProgress(f"session {key.session_id!r} is being compiled already")
+            self._compiling.add(key)
+        try:
+            self._store.check_writable()
+            work = self._compile(key, tuple(messages), built, warm, progress)
+            future = self._scheduler.submit(work, urgent=False)
+        except BaseException:
+            self._compiling.discard(key)
+            raise
+        future.add_done_callback(lambda _: self._compiling.discard(key))
+        return future
+
+    def _compile(
+        self,
+        key: SessionKey,
+        messages: tuple[Message, ...],
+        built: tuple[TargetBuilder, list[ClueTarget]],
+        warm: bool,
+        progress: Progress | None,
+    ) -> Work[StateInfo]:
+        with self._store.lock(key):
+            engine = self._engine()
+            builder, new = built
+            base = self._store.info(key) if warm else None
+            if base is not None:
+                engine.check(base)
+                new = self._with_replay(base, new)
+            targets = check_targets(new, engine.backbone.count_tokens, self.config.max_clue_tokens - 1)
+            result = yield from engine.compile(
+                messages,
+                targets,
+                known=base.messages if base else 0,
+                start=engine.vector(base, self._store) if base else None,
+                progress=progress,
+            )
+            adapter = engine.adapter_file(result.vector)
+            info = self._manifest(engine, key, messages, builder, targets, result, adapter, base)
+            info = self._store.save(info, adapter, engine.adapter_config())
+            engine.keep(info, result.vector)
+        return info
+
+    def _manifest(
+        self,
+        engine: Engine,
+        key: SessionKey,
+        messages: Sequence[Message],
+        builder: TargetBuilder,
+        targets: Sequence[ClueTarget],
+        result: CompileResult,
+        adapter: bytes,
+        base: StateInfo | None,
+    ) -> StateInfo:
+        plain = [(target.request, target.clue, target.conflicts) for target in targets]
+        keep = self.config.keep_text
+        return StateInfo(
+            user_id=key.user_id,
+            session_id=key.session_id,
+            backbone=BackboneInfo(name=engine.backbone.name, fingerprint=engine.backbone.fingerprint),
+            state=self.state.to_dict(),
+            compile=self.config.to_dict(),
+            cursor=Cursor.after(messages),
+            targets=TargetInfo(
+                builder=builder.name,
+                trusted_roles=tuple(sorted(getattr(builder, "trusted_roles", ()))),
+                count=len(targets),
+                digest=digest_of(plain),
+                kept=() if keep == "none" else tuple(plain),
+            ),
+            write=WriteInfo(
+                history_tokens=result.history_tokens,
+                windows=result.windows,
+                window_tokens=min(self.config.history_window, engine.backbone.context_length),
+                history_losses=tuple(result.history_losses),
+                target_losses=tuple(result.target_losses),
+                reproduced=result.reproduced,
+                confirmed=result.confirmed,
+                steps=result.steps,
+                seconds=result.seconds,
+                versions={name: version(name) for name in ("pss-integrations", "torch", "transformers")},
+            ),
+            adapter_sha256=sha256(adapter).hexdigest(),
+            adapter_bytes=len(adapter),
+            created_at=datetime.now(UTC),
+            parent=base.state_id if base else None,
+            history=tuple((message.role, message.text) for message in messages) if keep == "history" else (),
+        )
+
+    @staticmethod
+    def _with_replay(base: StateInfo, new: Sequence[ClueTarget]) -> list[ClueTarget]:
+        """New targets, and the earlier ones whose request they do not answer anew."""
+        answered = {target.request.casefold() for target in new}
+        return [*new, *(old for old in base.targets.targets() if old.request.casefold() not in answered)]
+
+    def _read(self, requests: Sequence[tuple[SessionKey, str]]) -> Work[list[Clue]]:
+        infos = {key: self._store.info(key) for key in dict.fromkeys(key for key, _ in requests)}
+        engine = self._engine()
+        for info in infos.values():
+            engine.check(info)
+        known = [(infos[key], query) for key, query in requests]
+        clues = list[Clue]()
+        for batch in engine.batches(known):
+            clues += yield from engine.read([known[i] for i in batch], self._store)
+        return clues
+
+    def _delete(self, key: SessionKey) -> Generator[None, None, bool]:
+        with self._store.lock(key):
+            deleted = self._store.delete(key)
+        if self._loaded is not None:
+            self._loaded.forget(key)
+        yield
+        return deleted
+
+    def _engine(self) -> Engine:
+        if self._loaded is None:
+            from pss_integrations.states.backbone import DEFAULT_BACKBONE, Backbone, load_backbone
+            from pss_integrations.states.engine import Engine
+
+            backbone = self._backbone if self._backbone is not None else DEFAULT_BACKBONE
+            if not isinstance(backbone, Backbone):
+                backbone = load_backbone(
+                    backbone, device=self._device, dtype=self._dtype, download=self._download
+                )
+            lanes, memory = self._read_lanes, self._resident_bytes
+            self._loaded = Engine(backbone, self.state, self.config, read_lanes=lanes, resident_bytes=memory)
+        return self._loaded

@@ -1,0 +1,149 @@
+"""What is known of a stored state: its manifest, and the cursor that notices edited or forked histories."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pss_integrations.errors import HistoryDiverged
+from pss_integrations.types import ClueTarget, Message, SessionKey
+
+SCHEMA_VERSION = 1
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BackboneInfo(_Frozen):
+    """The backbone a state belongs to."""
+
+    name: str
+    fingerprint: str
+
+
+class Cursor(_Frozen):
+    """Up to where a session was compiled.
+
+    :param digests: One digest per compiled message, in order.
+    :param last_id: The caller's id of the last one.
+    """
+
+    digests: tuple[str, ...]
+    last_id: str | None = None
+
+    @classmethod
+    def after(cls, messages: Sequence[Message]) -> Cursor:
+        """The cursor behind the last of these messages."""
+        return cls(
+            digests=tuple(map(message_digest, messages)), last_id=messages[-1].id if messages else None
+        )
+
+    def behind(self, messages: Sequence[Message]) -> int:
+        """How many of a session's messages came after this cursor.
+
+        :raises HistoryDiverged: If what was compiled is no longer the beginning of the session.
+        """
+        now = tuple(map(message_digest, messages))
+        if now[: len(self.digests)] != self.digests:
+            same = next(
+                (i for i, (a, b) in enumerate(zip(self.digests, now, strict=False)) if a != b), len(now)
+            )
+            raise HistoryDiverged(
+                f"{len(self.digests)} messages were compiled, but number {same + 1} was edited, removed or moved "
+                "since; compile the session afresh"
+            )
+        return len(now) - len(self.digests)
+
+    def count_after(self, messages: Sequence[Message]) -> int:
+        """How many of these messages came after this cursor, where they may be only the latest of the session.
+
+        All of them, if the last compiled message is not among them.
+        """
+        now = [message_digest(message) for message in messages]
+        last = self.digests[-1]
+        return now[::-1].index(last) if last in now else len(now)
+
+
+class TargetInfo(_Frozen):
+    """Where the clue targets came from; their text only if it is kept."""
+
+    builder: str
+    trusted_roles: tuple[str, ...]
+    count: int
+    digest: str
+    kept: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+
+    def targets(self) -> list[ClueTarget]:
+        """The targets whose text was kept."""
+        return [ClueTarget(request, clue, conflicts) for request, clue, conflicts in self.kept]
+
+
+class WriteInfo(_Frozen):
+    """How the writing went."""
+
+    history_tokens: int
+    windows: int
+    window_tokens: int
+    history_losses: tuple[float, ...]
+    target_losses: tuple[float, ...]
+    reproduced: int
+    confirmed: bool
+    steps: int
+    seconds: float
+    versions: dict[str, str]
+
+
+class StateInfo(_Frozen):
+    """The manifest of a state.
+
+    :param state_id: Content hash: the same backbone, configuration, messages and weights give the same id.
+    :param parent: The state that a recompile went on from.
+    :param windows: More than one where the history was longer than the backbone's context.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    state_id: str = ""
+    user_id: str | None
+    session_id: str
+    backbone: BackboneInfo
+    state: dict[str, Any]
+    compile: dict[str, Any]
+    cursor: Cursor
+    targets: TargetInfo
+    write: WriteInfo
+    adapter_sha256: str
+    adapter_bytes: int
+    created_at: datetime
+    parent: str | None = None
+    history: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> SessionKey:
+        """Whose session it is."""
+        return SessionKey(user_id=self.user_id, session_id=self.session_id)
+
+    @property
+    def messages(self) -> int:
+        """How many messages were compiled."""
+        return len(self.cursor.digests)
+
+    def content_id(self) -> str:
+        """The content hash that ``state_id`` has to be; times and timings do not enter."""
+        content = self.model_dump(mode="json", exclude={"state_id", "created_at", "write"})
+        return digest_of(content)[:40]
+
+
+def digest_of(value: Any) -> str:
+    """SHA-256 of plain data."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def message_digest(message: Message) -> str:
+    """Digest of a message's role and text; ids are left out, since live messages often come without."""
+    return digest_of([message.role, message.text])[:16]
