@@ -101,11 +101,7 @@ def load_backbone(
         tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local_only)
         model: Any = AutoModelForCausalLM.from_pretrained(source, local_files_only=local_only, dtype=number)
     except (OSError, ValueError, KeyError) as error:
-        hint = (
-            ""
-            if download or Path(source).exists()
-            else " (not in the local cache; pass download=True to fetch it)"
-        )
+        hint = "" if download or Path(source).exists() else " (not in the local cache; pass download=True to fetch it)"
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise UnsupportedBackbone(f"{name} cannot be loaded as a causal LM{hint}: {reason}") from error
     return Backbone(
@@ -140,9 +136,7 @@ def cpu_multiplies_bf16() -> bool:
 # --- fingerprint: the same for the same weights wherever they were loaded, with whatever library version
 
 
-def fingerprint_of(
-    model: Any, tokenizer: Any, tensors: Iterable[tuple[str, str, Sequence[int], bytes]]
-) -> str:
+def fingerprint_of(model: Any, tokenizer: Any, tensors: Iterable[tuple[str, str, Sequence[int], bytes]]) -> str:
     """Hash weights, architecture and tokenizer; library versions and compute type do not enter.
 
     :param tensors: (name, dtype, shape, raw bytes) in the order of names.
@@ -170,9 +164,7 @@ def _vocabulary(tokenizer: Any) -> dict[str, Any]:
 
 def _tensors_of(model: nn.Module) -> Iterable[tuple[str, str, Sequence[int], bytes]]:
     seen = set[int]()
-    for name, tensor in sorted(
-        model.state_dict().items(), key=lambda item: (item[0] == "lm_head.weight", item[0])
-    ):
+    for name, tensor in sorted(model.state_dict().items(), key=lambda item: (item[0] == "lm_head.weight", item[0])):
         if tensor.data_ptr() in seen:  # tied weights are stored once
             continue
         seen.add(tensor.data_ptr())
@@ -186,9 +178,7 @@ def _cached_fingerprint(source: str | Path, model: Any, tokenizer: Any) -> str:
     files = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
     if not files:
         return fingerprint_of(model, tokenizer, _tensors_of(model))
-    stamp = json.dumps(
-        [str(folder.resolve()), [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files]]
-    )
+    stamp = json.dumps([str(folder.resolve()), [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files]])
     store = weights.cache_dir() / _FINGERPRINTS
     known = _read_json(store)
     if stamp not in known:

@@ -10,6 +10,8 @@ import logging
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from typing import Any, Literal
 
 import torch
@@ -104,7 +106,7 @@ def history_windows(
     new = len(messages) - known
     bounds = [starts[known + new * part // segments] for part in range(segments + 1)]
     windows = list[Window]()
-    for segment, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+    for segment, (start, end) in enumerate(pairwise(bounds)):
         at = start
         while at < end:
             # the first window may be all new text; later ones give half their length to the past
@@ -119,9 +121,7 @@ def history_windows(
 class Optimizer:
     """AdamW on FP32 masters of one lane; A and B have learning rates of their own (LoRA+)."""
 
-    def __init__(
-        self, bank: LoraBank, lane: int, start: Tensor, stored: torch.dtype, config: CompileConfig
-    ) -> None:
+    def __init__(self, bank: LoraBank, lane: int, start: Tensor, stored: torch.dtype, config: CompileConfig) -> None:
         self._bank, self._lane, self._stored, self._config = bank, lane, stored, config
         self.leaves = bank.leaves(lane)
         self._master = start.to(bank.vectors.device, torch.float32, copy=True)
@@ -216,9 +216,7 @@ class Compiler:
         result.history_tokens = sum(len(w.tokens) - w.past for w in windows)
         try:
             self._bank.bind(self._lane, fresh if start is None else start)
-            optimizer = Optimizer(
-                self._bank, self._lane, fresh if start is None else start, self._stored, self._config
-            )
+            optimizer = Optimizer(self._bank, self._lane, fresh if start is None else start, self._stored, self._config)
             if windows and self._config.history_steps:
                 yield from self._write_history(optimizer, windows, result, progress)
             if targets:
@@ -247,9 +245,7 @@ class Compiler:
                 optimizer.mask = self._segment_mask(window.segment)
                 first = max(window.past, 1)
                 labels = self._ids(window.tokens[first:])[0]
-                losses.append(
-                    self._step(optimizer, lambda h=hidden, f=first, y=labels: self._history_loss(h, f, y))
-                )
+                losses.append(self._step(optimizer, partial(self._history_loss, hidden, first, labels)))
                 result.steps += 1
                 yield
             result.history_losses.append(sum(losses) / len(losses))
@@ -284,7 +280,7 @@ class Compiler:
             for chosen in torch.randperm(len(rows), generator=shuffle).split(self._config.batch_size):
                 batch = [rows[i] for i in chosen.tolist()]
                 hidden = pad_sequence([lower[i] for i in chosen.tolist()], batch_first=True)
-                losses.append(self._step(optimizer, lambda b=batch, h=hidden: self._target_loss(b, h, leads)))
+                losses.append(self._step(optimizer, partial(self._target_loss, batch, hidden, leads)))
                 result.steps += 1
                 yield
             result.target_losses.append(sum(losses) / len(losses))
@@ -297,9 +293,7 @@ class Compiler:
                 if result.confirmed:
                     return
         if self._config.max_epochs > self._config.min_epochs:
-            logger.warning(
-                "%d of %d clue targets were not reproduced", len(rows) - result.reproduced, len(rows)
-            )
+            logger.warning("%d of %d clue targets were not reproduced", len(rows) - result.reproduced, len(rows))
 
     def _target_loss(self, batch: Sequence[_Row], lower: Tensor, leads: list[float]) -> Tensor:
         """Cross-entropy of the clues, plus a hinge where a conflicting clue parts from the right one.

@@ -53,9 +53,7 @@ class Engine:
         self.bank = LoraBank(backbone.model, state, 1 + read_lanes)
         self._compiler = Compiler(backbone, self.bank, state, config, lane=_COMPILE_LANE)
         self._resident: OrderedDict[tuple[SessionKey, str], Tensor] = OrderedDict()
-        self._resident_states = max(
-            1, resident_bytes // (self.bank.layout.numel * self.bank.vectors.element_size())
-        )
+        self._resident_states = max(1, resident_bytes // (self.bank.layout.numel * self.bank.vectors.element_size()))
 
     def close(self) -> None:
         """Leave the model as it was found."""
@@ -80,14 +78,10 @@ class Engine:
         )
         return self._compiler.compile(windows, targets, start=start, progress=progress)
 
-    def read(
-        self, requests: Sequence[tuple[StateInfo, str]], store: StateStore
-    ) -> Generator[None, None, list[Clue]]:
+    def read(self, requests: Sequence[tuple[StateInfo, str]], store: StateStore) -> Generator[None, None, list[Clue]]:
         """Write a clue for each query from its state; at most ``READ_ROWS`` queries of as many states as lanes."""
         prompts = [prompt_tokens(self.backbone, query) for _, query in requests]
-        lane_of = {
-            info.state_id: lane for lane, info in enumerate({i.state_id: i for i, _ in requests}.values(), 1)
-        }
+        lane_of = {info.state_id: lane for lane, info in enumerate({i.state_id: i for i, _ in requests}.values(), 1)}
         try:
             for info, _ in requests:
                 if not self.bank.bound[lane := lane_of[info.state_id]]:
@@ -126,9 +120,7 @@ class Engine:
                 f"({self.backbone.fingerprint[:12]}): use that backbone or compile again"
             )
         if info.state != self.state.to_dict():
-            raise StateMismatch(
-                f"the state of session {info.session_id!r} has the configuration {info.state}"
-            )
+            raise StateMismatch(f"the state of session {info.session_id!r} has the configuration {info.state}")
 
     def vector(self, info: StateInfo, store: StateStore) -> Tensor:
         """The state vector (numel,), from memory or from its file."""
@@ -136,9 +128,7 @@ class Engine:
             try:
                 tensors = load(store.adapter(info))
             except SafetensorError as error:
-                raise StateCorrupt(
-                    f"the adapter file of state {info.state_id} cannot be read: {error}"
-                ) from error
+                raise StateCorrupt(f"the adapter file of state {info.state_id} cannot be read: {error}") from error
             self.keep(info, self.bank.layout.vector(tensors))
         self._resident.move_to_end((info.key, info.state_id))
         return self._resident[info.key, info.state_id]
@@ -156,9 +146,7 @@ class Engine:
 
     def adapter_file(self, vector: Tensor) -> bytes:
         """The state as a PEFT ``adapter_model.safetensors``."""
-        return save(
-            {key: m.contiguous() for key, m in self.bank.layout.matrices(vector).items()}, {"format": "pt"}
-        )
+        return save({key: m.contiguous() for key, m in self.bank.layout.matrices(vector).items()}, {"format": "pt"})
 
     def adapter_config(self) -> dict[str, Any]:
         """The state as a PEFT ``adapter_config.json``; ``peft.LoraConfig`` reads it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -66,9 +66,7 @@ class Layout:
 
     def matrices(self, vector: Tensor) -> dict[str, Tensor]:
         """Split a state vector (numel,) into views by PEFT key."""
-        return {
-            key: vector[at : at + math.prod(shape)].view(shape) for key, (at, shape) in self.spans.items()
-        }
+        return {key: vector[at : at + math.prod(shape)].view(shape) for key, (at, shape) in self.spans.items()}
 
     def vector(self, tensors: Mapping[str, Tensor]) -> Tensor:
         """Join tensors by PEFT key into a state vector (numel,).
@@ -187,11 +185,9 @@ class LoraBank:
 
     def leaves(self, lane: int) -> dict[str, Tensor]:
         """Return the matrices of a lane by PEFT key, as leaves of autograd that share its memory."""
-        return {
-            key: m.detach().requires_grad_() for key, m in self.layout.matrices(self.vectors[lane]).items()
-        }
+        return {key: m.detach().requires_grad_() for key, m in self.layout.matrices(self.vectors[lane]).items()}
 
-    def _hook(self, projection: Projection):  # noqa: ANN202 -- torch has no public type for hooks
+    def _hook(self, projection: Projection) -> Callable[..., Tensor | None]:
         key_a, key_b = (f"base_model.model.{projection.path}.lora_{side}.weight" for side in "AB")
         stack_a, stack_b = self._stack(key_a), self._stack(key_b)
 

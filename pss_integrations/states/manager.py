@@ -40,9 +40,7 @@ Targets = TargetBuilder | Sequence[ClueTarget]
 
 def home_dir() -> Path:
     """Where states lie by default: ``PSS_HOME``, or the user's data directory."""
-    return Path(
-        os.environ.get("PSS_HOME") or platformdirs.user_data_path("pss_integrations", appauthor=False)
-    )
+    return Path(os.environ.get("PSS_HOME") or platformdirs.user_data_path("pss_integrations", appauthor=False))
 
 
 class StateManager:
@@ -151,9 +149,7 @@ class StateManager:
         :raises StateNotFound: If nothing was compiled before.
         :raises HistoryDiverged: If messages that were compiled have changed since.
         """
-        return self._scheduler.wait(
-            self._submit_compile(key, messages, self._build(messages, targets), True, progress)
-        )
+        return self._scheduler.wait(self._submit_compile(key, messages, self._build(messages, targets), True, progress))
 
     async def arecompile(
         self,
@@ -214,7 +210,7 @@ class StateManager:
         """
         return self._store.info(key)
 
-    def list(self, *, user_id: str | None | Unset = UNSET) -> list[StateInfo]:
+    def list(self, *, user_id: str | Unset | None = UNSET) -> list[StateInfo]:
         """Manifests of all states, or of one user's; by user and session."""
         found = [info for info in self._store.all() if user_id is UNSET or info.user_id == user_id]
         return sorted(found, key=lambda info: (info.user_id is not None, info.user_id or "", info.session_id))
@@ -242,7 +238,7 @@ class StateManager:
         """Do :meth:`info` without blocking the event loop."""
         return await asyncio.to_thread(self.info, key)
 
-    async def alist(self, *, user_id: str | None | Unset = UNSET) -> list[StateInfo]:
+    async def alist(self, *, user_id: str | Unset | None = UNSET) -> list[StateInfo]:
         """Do :meth:`list` without blocking the event loop."""
         return await asyncio.to_thread(self.list, user_id=user_id)
 
@@ -252,13 +248,9 @@ class StateManager:
 
     # --- work of the scheduler's thread
 
-    def _build(
-        self, messages: Sequence[Message], targets: Targets | None
-    ) -> tuple[TargetBuilder, list[ClueTarget]]:
+    def _build(self, messages: Sequence[Message], targets: Targets | None) -> tuple[TargetBuilder, list[ClueTarget]]:
         if not any(message.text.strip() for message in messages):
-            raise InvalidInput(
-                "there are no messages to compile" if not messages else "all messages are blank"
-            )
+            raise InvalidInput("there are no messages to compile" if not messages else "all messages are blank")
         if targets is None:
             from pss_integrations.states.history_targets import HistoryTargets
 
@@ -400,9 +392,7 @@ class StateManager:
 
             backbone = self._backbone if self._backbone is not None else DEFAULT_BACKBONE
             if not isinstance(backbone, Backbone):
-                backbone = load_backbone(
-                    backbone, device=self._device, dtype=self._dtype, download=self._download
-                )
+                backbone = load_backbone(backbone, device=self._device, dtype=self._dtype, download=self._download)
             lanes, memory = self._read_lanes, self._resident_bytes
             self._loaded = Engine(backbone, self.state, self.config, read_lanes=lanes, resident_bytes=memory)
         return self._loaded

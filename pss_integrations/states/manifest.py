@@ -40,9 +40,7 @@ class Cursor(_Frozen):
     @classmethod
     def after(cls, messages: Sequence[Message]) -> Cursor:
         """The cursor behind the last of these messages."""
-        return cls(
-            digests=tuple(map(message_digest, messages)), last_id=messages[-1].id if messages else None
-        )
+        return cls(digests=tuple(map(message_digest, messages)), last_id=messages[-1].id if messages else None)
 
     def behind(self, messages: Sequence[Message]) -> int:
         """How many of a session's messages came after this cursor.
@@ -51,9 +49,7 @@ class Cursor(_Frozen):
         """
         now = tuple(map(message_digest, messages))
         if now[: len(self.digests)] != self.digests:
-            same = next(
-                (i for i, (a, b) in enumerate(zip(self.digests, now, strict=False)) if a != b), len(now)
-            )
+            same = next((i for i, (a, b) in enumerate(zip(self.digests, now, strict=False)) if a != b), len(now))
             raise HistoryDiverged(
                 f"{len(self.digests)} messages were compiled, but number {same + 1} was edited, removed or moved "
                 "since; compile the session afresh"

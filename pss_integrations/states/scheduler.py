@@ -112,7 +112,7 @@ def _advance(item: _Item) -> bool:
         with suppress(InvalidStateError):  # cancelled in the meantime
             item.future.set_result(stop.value)
         return True
-    except BaseException as error:  # noqa: BLE001 -- whatever it is, it belongs to the caller
+    except BaseException as error:
         with suppress(InvalidStateError):
             item.future.set_exception(error)
         return True

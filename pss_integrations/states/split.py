@@ -21,7 +21,7 @@ from pss_integrations.states.lora import decoder_layers
 _SELF_CHECK_TOLERANCE = 1e-2
 
 
-class _Reached(Exception):  # noqa: N818 -- a jump out of the forward pass, no error
+class _Reached(Exception):
     def __init__(self, hidden: Tensor) -> None:
         self.hidden = hidden
 
@@ -121,6 +121,4 @@ class SplitModel:
         whole = self._backbone.model(ids, use_cache=False).logits.float()
         parts = self.logits(self.upper(self.lower(ids)))
         if not torch.allclose(whole, parts, atol=_SELF_CHECK_TOLERANCE, rtol=_SELF_CHECK_TOLERANCE):
-            raise UnsupportedBackbone(
-                f"{self._backbone.name}: running the last layers apart changes the result"
-            )
+            raise UnsupportedBackbone(f"{self._backbone.name}: running the last layers apart changes the result")

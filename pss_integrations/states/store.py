@@ -98,9 +98,7 @@ class StateStore:
             try:
                 partial.mkdir(parents=True)
                 _write(partial / ADAPTER, adapter)
-                _write(
-                    partial / ADAPTER_CONFIG, json.dumps(adapter_config, indent=2, sort_keys=True).encode()
-                )
+                _write(partial / ADAPTER_CONFIG, json.dumps(adapter_config, indent=2, sort_keys=True).encode())
                 _write(partial / MANIFEST, info.model_dump_json(indent=2).encode())
                 if not (home / info.state_id).exists():  # the same content may be there already
                     partial.rename(home / info.state_id)
@@ -126,9 +124,7 @@ class StateStore:
         try:
             state_id = (home / _CURRENT).read_text(encoding="ascii").strip()
         except FileNotFoundError:
-            raise StateNotFound(
-                f"no state was compiled for session {key.session_id!r} of {_user(key)}"
-            ) from None
+            raise StateNotFound(f"no state was compiled for session {key.session_id!r} of {_user(key)}") from None
         except (OSError, UnicodeDecodeError) as error:
             raise StateCorrupt(f"{home / _CURRENT} cannot be read: {error}") from error
         if not (home / state_id).is_dir() or Path(state_id).name != state_id:
@@ -202,10 +198,7 @@ class StateStore:
         except (OSError, ValidationError, ValueError) as error:
             reason = "has an unknown form" if isinstance(error, ValidationError) else str(error)
             raise StateCorrupt(f"{directory / MANIFEST} {reason}") from error
-        if (
-            not info.state_id == info.content_id() == directory.name
-            or info.key.digest != directory.parent.name
-        ):
+        if not info.state_id == info.content_id() == directory.name or info.key.digest != directory.parent.name:
             raise StateCorrupt(f"{directory / MANIFEST} was altered or moved")
         return info
 
