@@ -80,9 +80,7 @@ def resolve(*sources: PartialIdentity) -> SessionKey | None:
     :raises InvalidInput: If an id is no usable string.
     """
     user_id = _agreed("user_id", [(one.user_id, one.source) for one in sources])
-    session_id = _agreed(
-        "session_id", [(one.session_id, one.source) for one in sources if one.session_id is not None]
-    )
+    session_id = _agreed("session_id", [(one.session_id, one.source) for one in sources if one.session_id is not None])
     if isinstance(user_id, Unset) or isinstance(session_id, Unset) or session_id is None:
         return None
     return SessionKey(user_id, session_id)

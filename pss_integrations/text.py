@@ -49,7 +49,7 @@ _NO_NAME_ALONE = frozenset(
     """
     monday tuesday wednesday thursday friday saturday sunday january february march april june july august
     september october november december north south east west northern southern eastern western mr mrs ms
-    miss dr prof sir madam mom dad tv ac faq faqs id ids pm am asap fyi btw
+    miss dr prof sir madam mom dad tv ac faq faqs id ids pm am asap fyi btw wifi internet
     """.split()
 )
 _ALSO_ACRONYMS = frozenset({"IT", "US", "WHO"})
@@ -121,7 +121,7 @@ def identifiers(text: str) -> list[str]:
     """Return what looks like an identifier: ``v1.2.3``, ``ckpt-4821``, ``us-east-1``, ``getUserById``, ``C++``.
 
     A token counts if it carries a digit, an inner ``_``, ``.`` or ``@``, a capital inside, or the sign of
-    ``C++``, ``C#``, ``.NET``. Counts and ordinals (``3``, ``2nd``, ``250``, ``7pm``), initials (``U.S``) and
+    ``C++``, ``C#``, ``.NET``. Counts (``3``, ``2nd``, ``7pm``, ``30-year``), initials (``U.S``) and
     hyphenated words (``well-known``) do not; bare numbers do from four digits on.
 
     :return: In original spelling and order, without final punctuation or possessive, each once.
@@ -203,7 +203,7 @@ def _tokens_of(chunk: str) -> tuple[str, ...]:
 
 
 def _parts(word: str) -> Iterator[str]:
-    for piece in _JOINT.split(word):
+    for piece in filter(None, _JOINT.split(word)):
         # One letter left over, as of "iPhone", is no word.
         yield from (part for part in _HUMP.split(piece) if len(part) > 1 or part == piece or part.isdecimal())
 
@@ -227,7 +227,7 @@ def _respelled(whole: str) -> Iterator[str]:
 
 # -- identifiers and names -----------------------------------------------------------------------------------
 
-_COUNT = re.compile(r"\d{1,3}(?:st|nd|rd|th|s|am|pm)?", re.IGNORECASE)
+_COUNT = re.compile(r"\d{1,3}(?i:st|nd|rd|th|s|am|pm)?(?:-[a-z]+)*")
 _CAPITAL_INSIDE = re.compile(r"(?!(?<=\bM)c)[a-z][A-Z]")  # but "McDonald" is a plain name
 _QUOTED = re.compile(
     r"""(?<!\w)"([^"\n]+)"(?!\w)|“([^”\n]+)”|«([^»\n]+)»|(?<!`)`([^`\n]+)`(?!`)"""

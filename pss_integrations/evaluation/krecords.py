@@ -7,7 +7,7 @@ checkpoint and route, and other documents of the same project differ only in tho
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any, Final
 
@@ -51,14 +51,7 @@ class Record:
 
     def write(self, template: str) -> str:
         """Fill a template of the wording file."""
-        facts = self.deployment
-        return template.format(
-            handle=self.handle,
-            project=facts.project,
-            version=facts.version,
-            checkpoint=facts.checkpoint,
-            route=facts.route,
-        )
+        return template.format(handle=self.handle, **asdict(self.deployment))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +139,8 @@ def _surround(own: Deployment, names: Names) -> Iterator[Deployment]:
 
 def _write_passage(doc_id: str, deployment: Deployment, rng: Random) -> Passage:
     template = rng.choice(wording.load("krecords")["passage"])
-    record = Record("", deployment)
-    return Passage(doc_id, record.write(template["text"]), record.write(template["title"]))
+    title, text = (template[part].format(**asdict(deployment)) for part in ("title", "text"))
+    return Passage(doc_id, text, title)
 
 
 def _make_group(key: SessionKey, records: list[Record], doc_ids: dict[str, str], rng: Random) -> RecordGroup:

@@ -7,6 +7,7 @@ pool of all sessions' passages succeeds only with what the session knows.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -186,7 +187,7 @@ def _names(fields: SessionFields) -> list[str]:
 def _probe_problems(probe: Probe, fields: SessionFields, texts: dict[str, str]) -> Iterator[str]:
     scope = [*_names(fields), *fields.project.split(), *([fields.component] if fields.component else [])]
     for name in scope:
-        if name.lower() in probe.query.lower():
+        if re.search(rf"\b{re.escape(name)}\b", probe.query, re.IGNORECASE):
             yield f"names {name!r}"
     if bool(probe.evidence) == (probe.gold_rewrite == UNSUPPORTED):
         yield f"has {len(probe.evidence)} evidence groups and the gold rewrite {probe.gold_rewrite!r}"

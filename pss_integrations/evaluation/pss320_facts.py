@@ -10,7 +10,7 @@ from pss_integrations.evaluation import wording
 from pss_integrations.evaluation.names import Names
 from pss_integrations.types import SessionFields
 
-_SESSIONS_IN_A_ROW = 4  # as many as it takes for every category of probe to meet every domain equally often
+_SESSIONS_IN_A_ROW = 4  # the period of the categories, so that each meets every domain equally often
 _ROLLBACKS = 0.2
 
 

@@ -20,7 +20,7 @@ from pss_integrations.routing.router import Rewriter, describe
 from pss_integrations.types import Routed
 
 
-class PSSQueryTransformer(SessionAware, RunnableSerializable[QueryInput, str]):
+class PSSQueryTransformer(RunnableSerializable[QueryInput, str], SessionAware):
     """Adds to a query what its session knows; leaves it byte-identical when it abstains.
 
     It takes a string, or ``{"input": ..., "chat_history": [...]}``, and stands before any retriever::

@@ -23,7 +23,7 @@ from pss_integrations.routing.router import Router, describe
 from pss_integrations.types import Composition, Message, Route, Routed
 
 
-class GuardedRouterRetriever(SessionAware, BaseRetriever):
+class GuardedRouterRetriever(BaseRetriever, SessionAware):
     """Searches with the query as it is, or with what the session's state adds to it.
 
     On the raw route it returns exactly what the wrapped retriever returned. On the other it returns copies
@@ -59,9 +59,7 @@ class GuardedRouterRetriever(SessionAware, BaseRetriever):
         """The last decision made in this context (task or thread), with the documents found."""
         return self._router.last_decision
 
-    def invoke(
-        self, input: QueryInput, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> list[Document]:
+    def invoke(self, input: QueryInput, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Return documents for a query, or for ``{"input": ..., "chat_history": [...]}``.
 
         :raises InvalidInput: If the input has another shape, or ``k`` is no positive integer.
@@ -72,9 +70,7 @@ class GuardedRouterRetriever(SessionAware, BaseRetriever):
         config = ensure_config(config)  # the hook below is given no config by itself
         return super().invoke(query, config, run_config=config, messages=messages, **kwargs)
 
-    async def ainvoke(
-        self, input: QueryInput, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> list[Document]:
+    async def ainvoke(self, input: QueryInput, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Do the same without blocking the event loop."""
         query, messages = split_input(input)
         config = ensure_config(config)

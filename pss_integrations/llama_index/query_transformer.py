@@ -71,9 +71,7 @@ class PSSQueryTransformer(SessionBound, BaseQueryTransform):
         return self._apply(query_bundle, self._rewriter.decide(query_bundle.query_str, session, messages))
 
     @dispatcher.span
-    async def arun(
-        self, query_bundle_or_str: QueryType, metadata: dict[str, Any] | None = None
-    ) -> QueryBundle:
+    async def arun(self, query_bundle_or_str: QueryType, metadata: dict[str, Any] | None = None) -> QueryBundle:
         """Do the same as ``run`` without blocking the event loop."""
         bundle, metadata = _as_bundle(query_bundle_or_str), metadata or {}
         session = self.session_key(bundle, metadata)

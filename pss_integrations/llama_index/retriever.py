@@ -8,7 +8,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pss_integrations.llama_index.convert import searching, with_score
 from pss_integrations.llama_index.session import SessionBound, dispatcher, live_messages, tell
 from pss_integrations.protocols import ClueReader
-from pss_integrations.routing.router import OnMissingIdentity, Router, check_count
+from pss_integrations.retrieval.fusion import check_positive_int
+from pss_integrations.routing.router import OnMissingIdentity, Router
 from pss_integrations.types import Composition, Route, Routed
 
 
@@ -42,7 +43,7 @@ class GuardedRouterRetriever(SessionBound, BaseRetriever):
     ) -> None:
         super().__init__(callback_manager=getattr(retriever, "callback_manager", None))
         if similarity_top_k is not None:
-            check_count("similarity_top_k", similarity_top_k)
+            check_positive_int("similarity_top_k", similarity_top_k)
         self._retriever = retriever
         self._similarity_top_k = similarity_top_k
         self._explain = explain
@@ -90,9 +91,7 @@ class GuardedRouterRetriever(SessionBound, BaseRetriever):
         return list(routed.documents)
 
     # The wrapped retriever has followed its index nodes; doing it again would change its list.
-    def _handle_recursive_retrieval(
-        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
-    ) -> list[NodeWithScore]:
+    def _handle_recursive_retrieval(self, query_bundle: QueryBundle, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         return nodes
 
     async def _ahandle_recursive_retrieval(

@@ -27,7 +27,7 @@ from typing import Any, Generic, Literal, TypedDict, Unpack, get_args
 from pss_integrations.errors import HistoryDiverged, InvalidInput, StateNotFound
 from pss_integrations.identity import MISSING_IDENTITY, require
 from pss_integrations.protocols import ClueReader
-from pss_integrations.retrieval.fusion import reciprocal_rank_fusion
+from pss_integrations.retrieval.fusion import check_positive_int, reciprocal_rank_fusion
 from pss_integrations.routing.guard import is_self_contained, is_usable_clue
 from pss_integrations.types import (
     COMPOSITIONS,
@@ -76,7 +76,7 @@ class Rewriter:
     ) -> None:
         _check_choice("composition", composition, COMPOSITIONS)
         _check_choice("on_missing_identity", on_missing_identity, get_args(OnMissingIdentity))
-        check_count("query_weight", query_weight)
+        check_positive_int("query_weight", query_weight)
         self._reader = reader
         self._composition: Composition = composition
         self._query_weight = query_weight
@@ -105,9 +105,7 @@ class Rewriter:
         self.last_decision = decision
         return decision
 
-    async def adecide(
-        self, query: str, session: SessionKey | None, messages: Sequence[Message] = ()
-    ) -> Routed[Any]:
+    async def adecide(self, query: str, session: SessionKey | None, messages: Sequence[Message] = ()) -> Routed[Any]:
         """Do the same without blocking the event loop."""
         self.last_decision = None
         decision = self._abstain(query, session) or await self._aread(query, require(session), messages)
@@ -208,7 +206,7 @@ class Router(Rewriter, Generic[DocumentT]):
         :raises MissingIdentity: If there is no session and the router was told to raise.
         """
         if k is not None:
-            check_count("k", k)
+            check_positive_int("k", k)
         decision = self.decide(query, session, messages)
         found = [_attempt(search, text, route) for text, route in self._searches(query, decision)]
         self.last_decision = routed = self._finish(decision, found, k)
@@ -225,7 +223,7 @@ class Router(Rewriter, Generic[DocumentT]):
     ) -> Routed[DocumentT]:
         """Do the same without blocking the event loop; the two searches of ``rrf`` run concurrently."""
         if k is not None:
-            check_count("k", k)
+            check_positive_int("k", k)
         decision = await self.adecide(query, session, messages)
         searches = [search(text, route) for text, route in self._searches(query, decision)]
         found = await asyncio.gather(*searches, return_exceptions=True)
@@ -291,12 +289,3 @@ def _without(decision: Routed[Any], failed: Route) -> Routed[Any]:
 def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     if value not in choices:
         raise InvalidInput(f"unknown {name} {value!r}: use one of {', '.join(choices)}")
-
-
-def check_count(name: str, value: object) -> None:
-    """Refuse what cannot be a number of things.
-
-    :raises InvalidInput: If ``value`` is no whole number of at least 1.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}")

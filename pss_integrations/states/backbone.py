@@ -24,6 +24,7 @@ _ARCHITECTURE = (
     "model_type vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads "
     "num_key_value_heads head_dim hidden_act rms_norm_eps max_position_embeddings tie_word_embeddings sliding_window"
 ).split()
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _FINGERPRINTS = "fingerprints.json"
 
 
@@ -90,9 +91,9 @@ def load_backbone(
     :raises UnsupportedBackbone: If ``name`` is no causal LM.
     """
     place = torch.device(_best_device() if device == "auto" else device)
-    number = _fast_dtype(place) if dtype == "auto" else getattr(torch, dtype, None)
-    if not isinstance(number, torch.dtype):
-        raise InvalidInput(f"unknown dtype {dtype!r}: use auto, float32, bfloat16 or float16")
+    if dtype not in ("auto", *_DTYPES):
+        raise InvalidInput(f"unknown dtype {dtype!r}: use auto, {', '.join(_DTYPES)}")
+    number = _fast_dtype(place) if dtype == "auto" else _DTYPES[dtype]
     source: str | Path = name
     if str(name) in weights.MODELS:
         source = weights.fetch(str(name)) if download else weights.path_of(str(name))

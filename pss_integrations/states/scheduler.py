@@ -21,7 +21,7 @@ ResultT = TypeVar("ResultT")
 Work = Generator[None, None, ResultT]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Item:
     work: Work[Any]
     future: Future[Any]
@@ -92,20 +92,24 @@ class Scheduler:
             with self._wake:
                 while not (self._urgent or self._background or self._closed):
                     self._wake.wait()
-                queue = self._urgent or self._background
-                if not queue:
-                    return
-                item = queue[0]
-            if _advance(item):
-                queue.popleft()
+                waiting = [*self._urgent, *self._background]
+            if not waiting:
+                return
+            cancelled = [item for item in waiting if item.future.cancelled()]
+            for item in cancelled:
+                with suppress(Exception):  # nobody waits for it
+                    item.work.close()
+                self._drop(item)
+            if not cancelled and _advance(waiting[0]):
+                self._drop(waiting[0])
+
+    def _drop(self, item: _Item) -> None:
+        with self._wake:
+            (self._urgent if item in self._urgent else self._background).remove(item)
 
 
 def _advance(item: _Item) -> bool:
     """Run one step; return whether the item is done."""
-    if item.future.cancelled():
-        with suppress(Exception):  # nobody waits for a cancelled item
-            item.work.close()
-        return True
     try:
         next(item.work)
     except StopIteration as stop:

@@ -1,72 +1,14 @@
-"""What a history says is in force, and what that superseded. English; the latest statement counts."""
+"""What a history says is in force, and what that superseded: the latest statement counts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pss_integrations.text import content_words
+from pss_integrations.states.cues import FIRST, LAST, RULES, SCOPE_KINDS, SENTENCE_END, TERM, kind_beside
 
-# Each value (an identifier or a name) is read as one private-use character, so that the rules see cue words and
-# values, and nothing of what the values look like.
-_FIRST, _LAST = 0xE000, 0xF8FF
-_RANGE = f"{chr(_FIRST)}-{chr(_LAST)}"
-_SEP = rf"[^\w{_RANGE}]+"
-
-
-def _few(stop: str) -> str:
-    return rf"(?:(?!(?:{stop})\b)[\w']+{_SEP}){{0,3}}?"
-
-
-_TURN = r"to|onto|with|by|for|instead|rather|from|but|not|replac\w*|supersed\w*"
-_SWITCH = r"is|are|was|were|has|have|now|then|archived|active|current|previous|former|old|new|latest"
-_TO = _SEP + _few(_TURN)
-_LIST = rf"[{_RANGE}](?:{_SEP}{_few(f'{_TURN}|{_SWITCH}')}[{_RANGE}]){{0,11}}"
-_OLD, _NEW = rf"(?P<old>{_LIST})", rf"(?P<new>{_LIST})"
-_BE = r"(?:is|are|was|were|(?:has|have) been|got)"
-_MOVE = r"(?:switch|mov|migrat|upgrad|updat|chang|went|go|roll|revert|bump|downgrad|promot|transition)"
-_DEAD = (
-    r"(?:archived|deprecated|retired|obsolete|outdated|decommissioned|superseded|replaced|dropped|discontinued|"
-    r"abandoned|gone|old|no longer|not (?:used|in use))"
-)
-_DROP = (
-    r"(?:drop(?:s|ped|ping)?|(?:retir|archiv|deprecat)(?:e|es|ed|ing)|(?:abandon|ditch|discard|decommission)"
-    r"(?:ed|ing)?|(?:got|get|getting) rid of|away from|no longer|"
-    r"(?:do not|don't|never|not|stop(?:ped)?|quit) (?:use|using|run|running|on))"
-)
-_PAST = r"(?:old|older|previous|previously|former|formerly|prior|earlier|original|used to)"
-_USE = (
-    r"(?:now|currently|current|active|latest|newest|new|uses?|using|runs?|running|adopt\w*|chose|choose|picked?|"
-    r"settled on|decided on|going with|go with|deploy(?:ed|ing)?|set to|pin(?:ned)?)"
-)
-# The first rule to match a stretch of text decides about it.
-_RULES = tuple(
-    re.compile(rule, re.IGNORECASE)
-    for rule in (
-        rf"\b{_MOVE}\w*\b.{{0,60}}?\bfrom{_TO}{_OLD}{_TO}(?:to|onto|into){_TO}{_NEW}",
-        rf"\b(?:replac|swap|exchang)\w*{_TO}{_OLD}{_TO}(?:with|by|for){_TO}{_NEW}",
-        rf"{_OLD}{_TO}(?:replaced|superseded|succeeded) (?:by|with){_TO}{_NEW}",
-        rf"{_NEW}{_SEP}(?:(?:has|have|now|just) )*(?:replac|supersed)\w+{_TO}{_OLD}",
-        rf"{_NEW}{_TO}(?:instead of|rather than|in place of){_TO}{_OLD}",
-        rf"\binstead of{_TO}{_OLD}{_TO}{_NEW}",
-        rf"{_OLD}{_TO}{_BE} (?:(?:now|already|officially|being|been) )*{_DEAD}\b",
-        rf"\b(?:{_DROP}|{_PAST}){_TO}{_OLD}",
-        rf"\b(?:{_MOVE}\w*(?: back| over| up| on)* (?:to|onto)|back (?:to|on)){_TO}{_NEW}",
-        rf"\b{_USE}{_TO}{_NEW}",
-        rf"{_NEW}{_TO}(?:is|are) (?:(?:now|the|currently) )*(?:active|live|current|in use|in force|deployed)\b",
-    )
-)
-_KINDS = frozenset(
-    "version checkpoint build release branch route config configuration setup setting model index dataset owner "  # noqa: SIM905
-    "tag commit image environment cluster region port endpoint plan ticket order policy contract invoice snapshot "
-    "deployment database library framework provider server host budget deadline date lead maintainer reviewer "
-    "contact schema table queue job key code place venue hotel restaurant".split()
-)
-_NO_KINDS = re.compile(rf"{_DEAD}|{_PAST}|{_USE}|project|component|service|module|product|app|topic", re.I)
-_BEFORE = re.compile(r"([\w-]+)(\s*[:=]|\s+(?:is|was))?\s*(?:(?:now|currently|the|still|to|from|id|number)\s+)*$")
-_AFTER = re.compile(r"\s*([\w-]+)")
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_UNNAMED = "setting"
 
 
 @dataclass(frozen=True)
@@ -75,50 +17,68 @@ class Standing:
 
     :param active: Kind of value ("checkpoint", "owner") to the value in force.
     :param archived: Kind to the value that was in force last before.
-    :param pairs: Kinds whose only value is a name that was never superseded.
-    :param values: Every value of the three.
+    :param pairs: The same for values that go with the session and were never superseded: people, dates.
     """
 
     active: Mapping[str, str]
     archived: Mapping[str, str]
     pairs: Mapping[str, str]
-    values: frozenset[str]
+
+    @property
+    def values(self) -> list[str]:
+        """Every value of the three."""
+        return [*self.active.values(), *self.archived.values(), *self.pairs.values()]
 
 
-def read_standing(texts: Iterable[str], identifiers: Collection[str], names: Collection[str]) -> Standing:
+def read_standing(texts: Iterable[str], terms: Collection[str]) -> Standing:
     """Follow statements through a history, in order; questions state nothing.
 
+    A term is a value where it looks like one (letters with digits) or stands beside its kind ("owner:
+    Kim"), and is in force or over by what is said about it. What is stated without such words supersedes an
+    earlier value of the same kind, or of the same shape (``ckpt-12``, ``ckpt-15``).
+
     :param texts: Texts of the messages, oldest first.
-    :param identifiers: Identifiers that occur in them, as they are written there.
-    :param names: Names that occur in them. A name counts as a value only beside a kind ("owner: ...") or
-        where something is said to supersede or end it.
+    :param terms: Identifiers and names that occur in them, as they are written there.
     """
-    coded = _Code(identifiers, names)
-    ledger = _Ledger(frozenset(identifiers))
+    coded, ledger = _Code(terms), _Ledger()
     for text in texts:
-        for sentence in _SENTENCE.split(coded.encode(text)):
+        for sentence in SENTENCE_END.split(coded.encode(text)):
             if not sentence.rstrip().endswith("?"):
                 _read_sentence(sentence, coded, ledger)
     return ledger.standing()
 
 
 class _Code:
-    """Values as single private-use characters, and back."""
+    """Terms as single private-use characters, and back."""
 
-    def __init__(self, identifiers: Collection[str], names: Collection[str]) -> None:
-        values = list(dict.fromkeys([*identifiers, *names]))[-(_LAST - _FIRST + 1) :]
-        self._char = {value: chr(_FIRST + number) for number, value in enumerate(values)}
-        self._value = {char: value for value, char in self._char.items()}
-        longest_first = sorted(map(re.escape, values), key=len, reverse=True)
-        self._any = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(longest_first)})(?![A-Za-z0-9])") if values else None
+    def __init__(self, terms: Collection[str]) -> None:
+        kept = list(dict.fromkeys(terms))[-(LAST - FIRST + 1) :]
+        self._char = {term: chr(FIRST + number) for number, term in enumerate(kept)}
+        self._term = {char: term for term, char in self._char.items()}
 
     def encode(self, text: str) -> str:
-        plain = re.sub(rf"[{_RANGE}]", " ", text).replace("\u2019", "'")
-        coded = self._any.sub(lambda found: self._char[found.group()], plain) if self._any else plain
-        return re.sub(r"[^\S\n]+", " ", coded)
+        plain = re.sub(TERM, " ", text).replace("\u2019", "'")
+        here = map(re.escape, sorted((term for term in self._char if term in plain), key=len, reverse=True))
+        terms = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(here) or TERM})(?![A-Za-z0-9])")
+        return re.sub(r"[^\S\n]+", " ", terms.sub(lambda found: self._char[found[0]], plain))
 
-    def decode(self, stretch: str) -> list[str]:
-        return [self._value[char] for char in stretch if char in self._value]
+    def values(self, sentence: str, start: int, end: int) -> list[_Value]:
+        places = (at for at in range(start, end) if sentence[at] in self._term)
+        return [_Value(self._term[sentence[at]], kind_beside(sentence, at)) for at in places]
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A term at one place of a text, and the kind that is named beside it there."""
+
+    text: str
+    kind: str | None
+
+    @property
+    def shape(self) -> str | None:
+        """What values of the same make share: ``ckpt-12`` and ``ckpt-7`` are both ``ckpt-#``."""
+        shape = re.sub(r"\d+(?:[.\-_]\d+)*", "#", self.text.casefold())
+        return shape if "#" in shape and re.search(r"[^\W\d_]", shape) else None
 
 
 @dataclass
@@ -126,35 +86,141 @@ class _Group:
     """Values of one kind, of which at most one is in force."""
 
     kind: str | None
+    shape: str | None
     current: str | None = None
     before: list[str] = field(default_factory=list[str])
+    is_stated: bool = False
+
+    def activate(self, value: str) -> None:
+        if self.current is not None:
+            self.archive(self.current)
+        self.before = [other for other in self.before if other != value]
+        self.current = value
+
+    def archive(self, value: str) -> None:
+        if self.current == value:
+            self.current = None
+        self.before = [*(other for other in self.before if other != value), value]
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether the value only goes with the session, like an owner, and is no part of what is in force."""
+        is_scope = self.kind in SCOPE_KINDS if self.kind else self.shape is not None
+        return not (is_scope or self.before)
+
+    @property
+    def title(self) -> str:
+        """The kind, or what the shape tells of it: ``v#`` is a version, ``ckpt-#`` a "ckpt"."""
+        prefix = re.match(r"[^\W\d_]+", self.shape or "")
+        short = prefix.group() if prefix else ""
+        return self.kind or ("version" if short == "v" else short or _UNNAMED)
 
 
 class _Ledger:
-    """Which values belong together, which is in force, and which were."""
+    """Which values belong together."""
 
-    def __init__(self, identifiers: frozenset[str]) -> None:
-        self._identifiers = identifiers
+    def __init__(self) -> None:
         self._groups: list[_Group] = []
         self._by_value: dict[str, _Group] = {}
-        self._by_kind: dict[str, _Group] = {}
-        self._by_shape: dict[str, _Group] = {}
+        self.ended_last: list[_Value] = []
 
-    def is_value(self, value: str) -> bool:
-        return value in self._identifiers or value in self._by_value
+    def find(self, value: _Value, partner: _Group | None = None) -> _Group:
+        """Return the value's group: its own, else one of its kind, its shape, or what it is paired with."""
+        group = self._by_value.get(value.text)
+        if group is None or (value.kind and group.kind not in (None, value.kind)):
+            group = self._like(value) or partner or self._new(value)
+        group.kind = group.kind or value.kind
+        self._by_value[value.text] = group
+        return group
 
-    def activate(self, value: str, kind: str | None, partner: str | None = None) -> None:
-        group = self._group(value, kind, partner)
-        if group.current not in (None, value):
-            self._retire(group, group.current)
-        group.before = [other for other in group.before if other != value]
-        group.current = value
+    def pair(self, old: _Value, new: _Value) -> None:
+        """Put the new value with the old one, unless it is known to belong elsewhere."""
+        group = self.find(old)
+        own = self._by_value.get(new.text)
+        if own is not None and own is not group and own.kind is None and not own.before:
+            own.current = None
+            del self._by_value[new.text]
+        self.find(new, group)
 
-    def archive(self, value: str, kind: str | None) -> None:
-        group = self._group(value, kind)
-        self._retire(group, value)
+    def knows(self, value: _Value) -> bool:
+        return bool(value.kind or value.shape or value.text in self._by_value)
 
-    def mention(self, value: str, kind: str | None) -> None:
-        """Take a value that is stated without a cue as in force, unless it is known to be over."""
-        if value not in self._group(value, kind).before:
-            self.activate(value, kind)
+    def standing(self) -> Standing:
+        active: dict[str, str] = {}
+        archived: dict[str, str] = {}
+        pairs: dict[str, str] = {}
+        for group in (group for group in self._groups if group.is_stated):
+            if group.current:
+                _add(pairs if group.is_pair else active, group.title, group.current)
+            if group.before:
+                _add(archived, group.title, group.before[-1])
+        return Standing(active, archived, pairs)
+
+    def _like(self, value: _Value) -> _Group | None:
+        for group in self._groups:
+            if value.kind and group.kind == value.kind:
+                return group
+        for group in self._groups:
+            if value.shape and group.shape == value.shape and None in (value.kind, group.kind):
+                return group
+        return None
+
+    def _new(self, value: _Value) -> _Group:
+        self._groups.append(_Group(value.kind, value.shape))
+        return self._groups[-1]
+
+
+def _add(found: dict[str, str], title: str, value: str) -> None:
+    found[title] = f"{found[title]} {value}" if title in found else value
+
+
+def _read_sentence(sentence: str, coded: _Code, ledger: _Ledger) -> None:
+    done = 0
+    for rule_match in _matches(sentence):
+        _mention(coded.values(sentence, done, rule_match.start()), ledger)
+        _apply(rule_match, coded, ledger)
+        done = rule_match.end()
+    _mention(coded.values(sentence, done, len(sentence)), ledger)
+
+
+def _matches(sentence: str) -> list[re.Match[str]]:
+    taken: list[re.Match[str]] = []
+    for rule in RULES:
+        for found in rule.finditer(sentence):
+            if all(found.end() <= other.start() or found.start() >= other.end() for other in taken):
+                taken.append(found)
+    return sorted(taken, key=lambda found: found.start())
+
+
+def _mention(values: Iterable[_Value], ledger: _Ledger) -> None:
+    """Take what is stated without a cue as in force, unless it is known to be over."""
+    for value in values:
+        if ledger.knows(value) and value.text not in (group := ledger.find(value)).before:
+            group.activate(value.text)
+            group.is_stated |= value.kind is not None or group.title == "version"
+
+
+def _apply(found: re.Match[str], coded: _Code, ledger: _Ledger) -> None:
+    old, new, instead = (_side(found, side, coded) for side in ("old", "new", "instead"))
+    partners = ledger.ended_last if instead else old
+    if len(partners) == len(new + instead):
+        for before, after in zip(partners, new + instead, strict=True):
+            ledger.pair(before, after)
+    for value in old:
+        _state(value, ledger).archive(value.text)
+    ledger.ended_last = old or ledger.ended_last
+    for value in new + instead:
+        if partners or ledger.knows(value):
+            _state(value, ledger).activate(value.text)
+
+
+def _state(value: _Value, ledger: _Ledger) -> _Group:
+    group = ledger.find(value)
+    group.is_stated = True
+    return group
+
+
+def _side(found: re.Match[str], side: str, coded: _Code) -> list[_Value]:
+    if side not in found.re.groupindex:
+        return []
+    return coded.values(found.string, *found.span(side))

@@ -21,9 +21,7 @@ class ListRetriever(BaseRetriever):
     )
     calls: list[tuple[str, str]] = Field(default_factory=list)
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
-    ) -> list[Document]:
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         self.calls.append(("sync", query))
         return self.found.get(query, self.default)
 

@@ -1,0 +1,95 @@
+"""The plain PEFT training loop that the compiler is held against: same rows, batches, loss and optimiser.
+
+It pads to the longest row of a batch, runs the whole model and takes all logits, as a loop written with PEFT's own
+documentation would.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from peft import LoraConfig, get_peft_model
+from torch import Tensor
+
+from pss_integrations.states.backbone import Backbone
+from pss_integrations.states.compiler import clue_tokens
+from pss_integrations.states.config import CompileConfig
+from pss_integrations.states.reader import prompt_tokens
+from pss_integrations.types import ClueTarget
+
+_IGNORED = -100
+
+
+@dataclass(frozen=True, slots=True)
+class PeftRun:
+    """What the loop gives.
+
+    :param tensors: Adapter by PEFT key.
+    :param step_seconds: Time of each step.
+    """
+
+    tensors: Mapping[str, Tensor]
+    step_seconds: Sequence[float]
+
+
+def train_with_peft(
+    backbone: Backbone,
+    adapter_config: Mapping[str, Any],
+    start: Mapping[str, Tensor],
+    targets: Sequence[ClueTarget],
+    config: CompileConfig,
+    *,
+    epochs: int,
+) -> PeftRun:
+    """Train clue targets with PEFT; conflicts are left out.
+
+    :param backbone: A backbone of its own: PEFT changes the model it wraps.
+    :param adapter_config: Arguments of ``peft.LoraConfig``.
+    :param start: Adapter by PEFT key to start from.
+    """
+    lora = LoraConfig(**{**adapter_config, "inference_mode": False, "base_model_name_or_path": None})
+    model: Any = get_peft_model(backbone.model, lora, autocast_adapter_dtype=False)
+    parameters = {name.replace(".default.", "."): p for name, p in model.named_parameters() if p.requires_grad}
+    for key, parameter in parameters.items():
+        parameter.data.copy_(start[key])
+    sides = {side: [p for key, p in parameters.items() if f".lora_{side}." in key] for side in "AB"}
+    adam = torch.optim.AdamW(
+        [{"params": sides["A"], "lr": config.lr_a}, {"params": sides["B"], "lr": config.lr_b}],
+        weight_decay=0.0,
+        fused=True,
+    )
+    warm = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: min(1.0, (step + 1) / max(1, config.warmup)))
+    rows = [(prompt_tokens(backbone, t.request), clue_tokens(backbone, t.clue)) for t in targets]
+    shuffle = torch.Generator().manual_seed(config.seed)
+    seconds = list[float]()
+    for _ in range(epochs):
+        for chosen in torch.randperm(len(rows), generator=shuffle).split(config.batch_size):
+            begun = time.perf_counter()
+            ids, mask, labels = _padded([rows[i] for i in chosen.tolist()], backbone)
+            logits = model(input_ids=ids, attention_mask=mask, use_cache=False).logits
+            F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=_IGNORED).backward()
+            torch.nn.utils.clip_grad_norm_(parameters.values(), config.max_grad_norm)
+            adam.step()
+            warm.step()
+            adam.zero_grad(set_to_none=False)
+            seconds.append(time.perf_counter() - begun)
+    return PeftRun({key: p.detach().clone() for key, p in parameters.items()}, seconds)
+
+
+def _padded(rows: Sequence[tuple[list[int], list[int]]], backbone: Backbone) -> tuple[Tensor, Tensor, Tensor]:
+    """Token ids, attention mask and labels, each (rows, T)."""
+    longest = max(len(prompt) + len(clue) - 1 for prompt, clue in rows)
+    ids, mask, labels = list[list[int]](), list[list[int]](), list[list[int]]()
+    for prompt, clue in rows:
+        inputs = prompt + clue[:-1]
+        padding = longest - len(inputs)
+        ids.append(inputs + [0] * padding)
+        mask.append([1] * len(inputs) + [0] * padding)
+        labels.append([_IGNORED] * (len(prompt) - 1) + clue + [_IGNORED] * padding)
+    place = backbone.device
+    return torch.tensor(ids, device=place), torch.tensor(mask, device=place), torch.tensor(labels, device=place)

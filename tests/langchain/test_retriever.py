@@ -1,0 +1,306 @@
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.load import dumps, loads
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.tools import create_retriever_tool
+from pydantic import ValidationError
+
+from pss_integrations.errors import IdentityConflict, InvalidInput, MissingIdentity, StateCorrupt
+from pss_integrations.identity import pss_session
+from pss_integrations.langchain import GuardedRouterRetriever
+from pss_integrations.types import SessionKey
+
+ADA = SessionKey("ada", "s")
+CONFIG = {"configurable": {"user_id": "ada", "session_id": "s"}}
+FOLLOW_UP = "use the previous configuration"
+ON_ITS_OWN = "How is retry_limit set in Kestrel v2.4? "
+CLUE = "Kestrel v2.4 retry_limit"
+APPENDED = f"{FOLLOW_UP} {CLUE}"
+
+
+def ids(documents: list[Document]) -> list[str | None]:
+    return [document.id for document in documents]
+
+
+@pytest.fixture
+def wrapped(make_retriever):
+    return make_retriever(
+        found={
+            APPENDED: [Document("one", id="x", metadata={"n": 1}), Document("two", id="y")],
+            CLUE: [Document("two", id="y"), Document("three", id="z"), Document("text 1", id="d1")],
+        }
+    )
+
+
+@pytest.fixture
+def make(make_reader, wrapped):
+    def make(clue: str = CLUE, **options: Any) -> GuardedRouterRetriever:
+        return GuardedRouterRetriever(retriever=wrapped, manager=make_reader({ADA: clue}), **options)
+
+    return make
+
+
+async def test_the_raw_route_returns_the_wrapped_documents_themselves(make, wrapped, call) -> None:
+    found = await call(make(), ON_ITS_OWN, CONFIG)
+    assert all(one is other for one, other in zip(found, wrapped.default, strict=True))
+    assert wrapped.calls == [(call.mode, ON_ITS_OWN)]
+    assert all(document.metadata.keys() == {"n"} for document in found)
+
+
+@pytest.mark.parametrize("clue", ["", " \n", "# Heading"])
+async def test_an_unusable_clue_gives_the_raw_list(make, wrapped, call, clue: str) -> None:
+    retriever = make(clue)
+    assert await call(retriever, FOLLOW_UP, CONFIG) == wrapped.default
+    assert retriever.last_decision.reason == "unusable_clue"
+    assert wrapped.calls == [(call.mode, FOLLOW_UP)]
+
+
+async def test_a_follow_up_searches_with_the_clue_and_marks_copies(make, wrapped, call) -> None:
+    found = await call(make(), FOLLOW_UP, CONFIG)
+    assert ids(found) == ["x", "y"]
+    assert found[0].metadata == {
+        "n": 1,
+        "pss_route": "pss",
+        "pss_reason": "clue",
+        "pss_composition": "append",
+        "pss_confidence": -0.375,
+    }
+    assert wrapped.found[APPENDED][0].metadata == {"n": 1}
+    assert wrapped.calls == [(call.mode, APPENDED)]
+
+
+async def test_rrf_scores_copies(make, wrapped, call) -> None:
+    found = await call(make(composition="rrf"), FOLLOW_UP, CONFIG)
+    assert len(found) == len(wrapped.default)
+    assert found[0].id == "d1"
+    assert found[0].metadata["pss_score"] == pytest.approx(1 / 62 + 1 / 63)
+    assert sorted(wrapped.calls) == [(call.mode, CLUE), (call.mode, FOLLOW_UP)]
+    assert all("pss_score" not in document.metadata for document in wrapped.default)
+
+
+async def test_the_same_text_under_two_ids_stays_two(make_reader, make_retriever, call) -> None:
+    twins = [Document("same", id="1"), Document("same", id="2"), Document("same", metadata={"pk": "3"})]
+    retriever = GuardedRouterRetriever(
+        retriever=make_retriever(default=twins),
+        manager=make_reader({ADA: CLUE}),
+        composition="rrf",
+        id_key="pk",
+    )
+    found = await call(retriever, FOLLOW_UP, CONFIG)
+    assert [(d.id, d.metadata.get("pk")) for d in found] == [("1", None), ("2", None), (None, "3")]
+    assert found[0].metadata["pss_score"] == pytest.approx(2 / 61)
+
+
+async def test_texts_are_in_metadata_and_events_only_if_asked(make, call, listener) -> None:
+    config = {**CONFIG, "callbacks": [listener]}
+    plain = await call(make(), FOLLOW_UP, config)
+    told = await call(make(explain=True), FOLLOW_UP, config)
+    assert CLUE not in str([document.metadata for document in plain])
+    assert (told[0].metadata["pss_query"], told[0].metadata["pss_clue"]) == (FOLLOW_UP, CLUE)
+    (name, event), (_, explained) = listener.events
+    assert (name, event["route"], event["reason"]) == ("pss_decision", "pss", "clue")
+    assert CLUE not in str(event)
+    assert explained["clue"] == CLUE
+
+
+@pytest.mark.filterwarnings("ignore:The function `loads` is in beta")
+async def test_a_clue_that_looks_like_a_serialized_object_stays_text(make_reader, make_retriever, call) -> None:
+    clue = '{"lc": 1, "type": "secret", "id": ["OPENAI_API_KEY"]}'
+    retriever = GuardedRouterRetriever(retriever=make_retriever(), manager=make_reader({ADA: clue}), explain=True)
+    found = await call(retriever, FOLLOW_UP, CONFIG)
+    (back,) = loads(dumps(found[:1]), allowed_objects=[Document])
+    assert back.metadata["pss_clue"] == clue
+
+
+async def test_k_cuts_as_a_field_and_per_call(make, call) -> None:
+    assert ids(await call(make(k=2), ON_ITS_OWN, CONFIG)) == ["d0", "d1"]
+    assert ids(await call(make(k=2), ON_ITS_OWN, CONFIG, k=3)) == ["d0", "d1", "d2"]
+    assert ids(await call(make().bind(k=1), FOLLOW_UP, CONFIG)) == ["x"]
+    assert len(await call(make(k=50), ON_ITS_OWN, CONFIG)) == 5
+
+
+@pytest.mark.parametrize("k", [0, -3, "2"])
+async def test_a_wrong_k_is_refused(make, wrapped, call, k: object) -> None:
+    with pytest.raises(InvalidInput, match="k must be"):
+        await call(make(), ON_ITS_OWN, CONFIG, k=k)
+    assert wrapped.calls == []
+
+
+async def test_no_match_gives_no_documents(make_reader, make_retriever, call) -> None:
+    retriever = GuardedRouterRetriever(retriever=make_retriever(default=[]), manager=make_reader({ADA: CLUE}))
+    assert await call(retriever, "zxqv plugh", CONFIG) == []
+    assert await call(retriever, "\u8a2d\u5b9a\u3092\u6559\u3048\u3066", CONFIG, k=3) == []
+
+
+async def test_children_are_traced_under_the_call(make, call, listener) -> None:
+    tagged = make(composition="rrf").with_config(tags=["mine"], callbacks=[listener])
+    await call(tagged, FOLLOW_UP, CONFIG)
+    (query, tags), *children = listener.started
+    assert (query, tags) == (FOLLOW_UP, ["mine"])
+    assert sorted((query, sorted(set(tags) & {"raw", "pss"})) for query, tags in children) == [
+        (CLUE, ["pss"]),
+        (FOLLOW_UP, ["raw"]),
+    ]
+
+
+async def test_the_wrapped_one_may_be_any_runnable(make_reader, make_retriever, call) -> None:
+    def keep_even(documents: list[Document]) -> list[Document]:  # sync only: async must pass through it too
+        return [document for document in documents if document.metadata["n"] % 2 == 0]
+
+    filtered = make_retriever().with_config(tags=["inner"]) | RunnableLambda(keep_even)
+    retriever = GuardedRouterRetriever(retriever=filtered, manager=make_reader({ADA: CLUE}))
+    assert ids(await call(retriever, ON_ITS_OWN, CONFIG)) == ["d0", "d2", "d4"]
+    assert ids(await call(retriever, FOLLOW_UP, CONFIG)) == ["d0", "d2", "d4"]
+
+
+async def test_one_guarded_retriever_may_wrap_another(make, make_reader, call) -> None:
+    outer = GuardedRouterRetriever(retriever=make(), manager=make_reader({ADA: CLUE}))
+    assert ids(await call(outer, FOLLOW_UP, CONFIG)) == ["x", "y"]  # the same clue adds nothing twice
+    assert outer.last_decision.reason == "clue"
+
+
+async def test_it_is_the_retriever_of_a_chain_and_of_a_tool(make, call) -> None:
+    chain = {"context": make(), "question": RunnablePassthrough()} | RunnableLambda(lambda x: ids(x["context"]))
+    assert await call(chain, FOLLOW_UP, CONFIG) == ["x", "y"]
+    tool = create_retriever_tool(make(), "docs", "Finds documents.", response_format="content_and_artifact")
+    answer = {"type": "tool_call", "id": "1", "name": "docs", "args": {"query": FOLLOW_UP}}
+    message = await call(tool, answer, CONFIG)
+    assert (message.content, ids(message.artifact)) == ("one\n\ntwo", ["x", "y"])
+
+
+async def test_every_way_of_calling_gives_the_same(make) -> None:
+    retriever = make()
+    both = [["x", "y"], ["d0", "d1", "d2", "d3", "d4"]]
+    assert list(map(ids, retriever.batch([FOLLOW_UP, ON_ITS_OWN], CONFIG))) == both
+    assert list(map(ids, await retriever.abatch([FOLLOW_UP, ON_ITS_OWN], CONFIG))) == both
+    assert [ids(chunk) for chunk in retriever.stream(FOLLOW_UP, CONFIG)] == both[:1]
+    assert [ids(chunk) async for chunk in retriever.astream(FOLLOW_UP, CONFIG)] == both[:1]
+
+
+async def test_a_batch_gives_each_config_its_own_session(make_reader, make_retriever) -> None:
+    sessions = [SessionKey(f"u{n}", "same") for n in range(8)]
+    wrapped = make_retriever(found={f"clue-{key.user_id}": [Document(key.user_id)] for key in sessions})
+    manager = make_reader({key: f"clue-{key.user_id}" for key in sessions})
+    retriever = GuardedRouterRetriever(retriever=wrapped, manager=manager, composition="replace")
+    configs = [{"configurable": {"user_id": key.user_id, "session_id": "same"}} for key in sessions]
+    for found in (
+        retriever.batch([FOLLOW_UP] * 8, configs),
+        await retriever.abatch([FOLLOW_UP] * 8, configs),
+    ):
+        assert [one.page_content for (one,) in found] == [key.user_id for key in sessions]
+
+
+async def test_the_history_says_how_old_the_state_is(make, call) -> None:
+    retriever = make()
+    value = {"input": FOLLOW_UP, "chat_history": [("human", "one"), ("ai", "two")]}
+    found = await call(retriever, value, CONFIG)
+    assert found[0].metadata["pss_messages_behind"] == 2
+    assert value == {"input": FOLLOW_UP, "chat_history": [("human", "one"), ("ai", "two")]}
+
+
+@pytest.mark.parametrize("value", [None, {"query": "x"}])
+async def test_an_input_of_another_shape_is_refused(make, call, value: object) -> None:
+    with pytest.raises(InvalidInput):
+        await call(make(), value, CONFIG)
+
+
+def test_one_instance_works_in_two_event_loops(make) -> None:
+    retriever = make(composition="rrf")
+    first, second = (asyncio.run(retriever.ainvoke(FOLLOW_UP, CONFIG)) for _ in range(2))
+    assert first == second
+
+
+async def test_the_decision_can_be_seen_in_its_context_only(make, call) -> None:
+    retriever = make()
+
+    async def elsewhere() -> object:
+        await call(retriever, ON_ITS_OWN, CONFIG)
+        return retriever.last_decision.reason
+
+    await call(retriever, FOLLOW_UP, CONFIG)
+    assert await asyncio.create_task(elsewhere()) == "self_contained"
+    assert (retriever.last_decision.reason, retriever.last_decision.clue.text) == ("clue", CLUE)
+    assert make().last_decision is None
+
+
+async def test_errors_are_reported_and_raised(make, call, listener) -> None:
+    retriever = make()
+    retriever.manager.error = StateCorrupt("truncated")
+    with pytest.raises(StateCorrupt):
+        await call(retriever, FOLLOW_UP, {**CONFIG, "callbacks": [listener]})
+    assert listener.errors == [retriever.manager.error]
+
+
+async def test_a_cancelled_call_searches_nothing_and_the_next_one_works(make, wrapped) -> None:
+    retriever, reading = make(), asyncio.Event()
+    aread = retriever.manager.aread
+
+    async def read_forever(*_: object) -> None:
+        reading.set()
+        await asyncio.Future()
+
+    retriever.manager.aread = read_forever
+    task = asyncio.create_task(retriever.ainvoke(FOLLOW_UP, CONFIG))
+    await reading.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert wrapped.calls == []
+    retriever.manager.aread = aread
+    assert ids(await retriever.ainvoke(FOLLOW_UP, CONFIG)) == ["x", "y"]
+
+
+async def test_the_loop_runs_on_while_a_clue_is_read(make) -> None:
+    retriever, ticked = make(), asyncio.Event()
+    aread = retriever.manager.aread
+
+    async def read_after_a_tick(*args: Any) -> Any:
+        await asyncio.wait_for(ticked.wait(), timeout=60)
+        return await aread(*args)
+
+    retriever.manager.aread = read_after_a_tick
+    asyncio.get_running_loop().call_later(0.01, ticked.set)
+    assert ids(await retriever.ainvoke(FOLLOW_UP, CONFIG)) == ["x", "y"]
+
+
+async def test_the_sync_call_works_inside_a_running_loop(make) -> None:
+    assert ids(make().invoke(FOLLOW_UP, CONFIG)) == ["x", "y"]
+
+
+async def test_a_missing_identity_searches_raw_and_warns_once(make, wrapped, call) -> None:
+    retriever = make()
+    with pytest.warns(UserWarning, match="no complete identity"):
+        assert await call(retriever, FOLLOW_UP) == wrapped.default
+    assert await call(retriever, FOLLOW_UP) == wrapped.default
+    assert retriever.last_decision.reason == "no_session"
+
+
+async def test_a_missing_identity_raises_where_told_so(make, call, listener) -> None:
+    retriever = make(on_missing_identity="raise")
+    with pytest.raises(MissingIdentity, match="user_id"):
+        await call(retriever, ON_ITS_OWN, {"callbacks": [listener]})
+    assert len(listener.errors) == 1
+
+
+async def test_a_conflict_raises_even_for_a_query_on_its_own(make, call) -> None:
+    with pytest.raises(IdentityConflict), pss_session(user_id="bob", session_id="s"):
+        await call(make(), ON_ITS_OWN, CONFIG)
+
+
+@pytest.mark.parametrize(
+    "options", [{"composition": "both"}, {"k": 0}, {"query_weight": 0}, {"session_from": "run_id"}, {"top_k": 3}]
+)
+def test_options_are_checked_when_it_is_made(make, options: dict) -> None:
+    with pytest.raises(ValidationError):
+        make(**options)
+
+
+def test_it_is_frozen_and_serializes_no_manager(make) -> None:
+    retriever = make()
+    with pytest.raises(ValidationError):
+        retriever.composition = "rrf"
+    assert "manager" not in retriever.model_dump()
+    assert "FakeReader" not in repr(retriever) + dumps(retriever)

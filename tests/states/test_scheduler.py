@@ -1,0 +1,93 @@
+import threading
+from collections.abc import Generator
+
+import pytest
+
+from pss_integrations.errors import ManagerClosed, StateError
+from pss_integrations.states.scheduler import Scheduler
+
+
+class Gate:
+    """Holds the first step of some work until it is opened."""
+
+    def __init__(self) -> None:
+        self.reached, self.opened = threading.Event(), threading.Event()
+
+    def hold(self) -> None:
+        self.reached.set()
+        assert self.opened.wait(10)
+
+
+def steps(log: list[str], name: str, count: int, *, gate: Gate | None = None) -> Generator[None, None, str]:
+    try:
+        for i in range(count):
+            log.append(f"{name}{i}")
+            if gate is not None:
+                gate.hold()
+            yield
+        return name
+    finally:
+        log.append(f"{name} closed")
+
+
+def test_urgent_work_goes_before_the_next_background_step() -> None:
+    scheduler, log, gate = Scheduler(), list[str](), Gate()
+    slow = scheduler.submit(steps(log, "b", 2, gate=gate), urgent=False)
+    assert gate.reached.wait(10)
+    quick = scheduler.submit(steps(log, "u", 2), urgent=True)
+    gate.opened.set()
+    assert (scheduler.wait(quick), scheduler.wait(slow)) == ("u", "b")
+    assert log == ["b0", "u0", "u1", "u closed", "b1", "b closed"]
+    scheduler.close()
+
+
+def test_cancelled_work_runs_its_finally_and_nothing_more() -> None:
+    scheduler, log, gate = Scheduler(), list[str](), Gate()
+    running = scheduler.submit(steps(log, "x", 100, gate=gate), urgent=False)
+    waiting = scheduler.submit(steps(log, "y", 1), urgent=False)
+    assert gate.reached.wait(10)
+    waiting.cancel()
+    running.cancel()
+    gate.opened.set()
+    scheduler.wait(scheduler.submit(steps(log, "z", 1), urgent=False))
+    assert log == ["x0", "x closed", "z0", "z closed"]
+    scheduler.close()
+
+
+def test_an_error_belongs_to_its_own_caller() -> None:
+    scheduler, log = Scheduler(), list[str]()
+
+    def broken() -> Generator[None, None, None]:
+        yield
+        raise RuntimeError("broken step")
+
+    bad, good = scheduler.submit(broken(), urgent=True), scheduler.submit(steps(log, "g", 2), urgent=True)
+    with pytest.raises(RuntimeError, match="broken step"):
+        scheduler.wait(bad)
+    assert scheduler.wait(good) == "g"
+    scheduler.close()
+
+
+def test_closing_cancels_and_refuses() -> None:
+    scheduler, log, gate = Scheduler(), list[str](), Gate()
+    running = scheduler.submit(steps(log, "r", 100, gate=gate), urgent=False)
+    assert gate.reached.wait(10)
+    threading.Thread(target=gate.opened.set).start()
+    scheduler.close()
+    with pytest.raises(ManagerClosed):
+        scheduler.wait(running)
+    with pytest.raises(ManagerClosed):
+        scheduler.submit(steps(log, "late", 1), urgent=False)
+    scheduler.close()
+
+
+def test_waiting_inside_the_thread_is_an_error_and_no_deadlock() -> None:
+    scheduler, log = Scheduler(), list[str]()
+
+    def inner() -> Generator[None, None, str]:
+        yield
+        return scheduler.wait(scheduler.submit(steps(log, "i", 1), urgent=True))
+
+    with pytest.raises(StateError, match="progress callback"):
+        scheduler.wait(scheduler.submit(inner(), urgent=False))
+    scheduler.close()
