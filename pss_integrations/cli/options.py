@@ -39,17 +39,21 @@ Dtype = Annotated[
 Download = Annotated[bool, typer.Option("--download", help="Fetch weights that are not in the cache.")]
 
 
-def session_key(session_id: str, user_id: str | None, no_user: bool) -> SessionKey:
-    """Put the identity options together.
+def user_of(user_id: str | None, no_user: bool) -> str | None:
+    """Return the user, who may be none, if that was said.
 
     :raises BadParameter: If both or neither of ``--user-id`` and ``--no-user`` were given.
     """
     if no_user == (user_id is not None):
         raise typer.BadParameter(
-            "give --user-id, or --no-user for a session without a user" + (", not both" if no_user else ""),
-            param_hint=["--user-id", "--no-user"],
+            "give one of them: --no-user is for a session without a user", param_hint=["--user-id", "--no-user"]
         )
-    return SessionKey(user_id, session_id)
+    return user_id
+
+
+def session_key(session_id: str, user_id: str | None, no_user: bool) -> SessionKey:
+    """Put the identity options together."""
+    return SessionKey(user_of(user_id, no_user), session_id)
 
 
 def owner(key: SessionKey) -> str:
@@ -72,10 +76,7 @@ def fetch_weights(name: str) -> Path:
         return weights.fetch(name, progress=show)
 
 
-
-def reading_manager(
-    key: SessionKey, home: Path | None, backbone: str | None, device: str, dtype: str
-) -> StateManager:
+def reading_manager(key: SessionKey, home: Path | None, backbone: str | None, device: str, dtype: str) -> StateManager:
     """Open the states with the backbone and the configuration that the session's state was compiled with."""
     from pss_integrations.states import CompileConfig, StateConfig, StateManager
 

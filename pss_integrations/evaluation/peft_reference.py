@@ -30,55 +30,64 @@ class PeftRun:
     """What the loop gives.
 
     :param tensors: Adapter by PEFT key.
-    :param step_seconds: Time of each step.
+    :param seconds: Time of all steps.
+    :param steps: How many there were.
     """
 
     tensors: Mapping[str, Tensor]
-    step_seconds: Sequence[float]
+    seconds: float
+    steps: int
 
 
-def train_with_peft(
-    backbone: Backbone,
-    adapter_config: Mapping[str, Any],
-    start: Mapping[str, Tensor],
-    targets: Sequence[ClueTarget],
-    config: CompileConfig,
-    *,
-    epochs: int,
-) -> PeftRun:
-    """Train clue targets with PEFT; conflicts are left out.
+class PeftLoop:
+    """Trains clue targets with PEFT; conflicts are left out.
 
     :param backbone: A backbone of its own: PEFT changes the model it wraps.
     :param adapter_config: Arguments of ``peft.LoraConfig``.
-    :param start: Adapter by PEFT key to start from.
     """
-    lora = LoraConfig(**{**adapter_config, "inference_mode": False, "base_model_name_or_path": None})
-    model: Any = get_peft_model(backbone.model, lora, autocast_adapter_dtype=False)
-    parameters = {name.replace(".default.", "."): p for name, p in model.named_parameters() if p.requires_grad}
-    for key, parameter in parameters.items():
-        parameter.data.copy_(start[key])
-    sides = {side: [p for key, p in parameters.items() if f".lora_{side}." in key] for side in "AB"}
-    adam = torch.optim.AdamW(
-        [{"params": sides["A"], "lr": config.lr_a}, {"params": sides["B"], "lr": config.lr_b}],
-        weight_decay=0.0,
-        fused=True,
-    )
-    warm = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: min(1.0, (step + 1) / max(1, config.warmup)))
-    rows = [(prompt_tokens(backbone, t.request), clue_tokens(backbone, t.clue)) for t in targets]
-    shuffle = torch.Generator().manual_seed(config.seed)
-    seconds = list[float]()
-    for _ in range(epochs):
-        for chosen in torch.randperm(len(rows), generator=shuffle).split(config.batch_size):
-            begun = time.perf_counter()
-            ids, mask, labels = _padded([rows[i] for i in chosen.tolist()], backbone)
-            logits = model(input_ids=ids, attention_mask=mask, use_cache=False).logits
-            F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=_IGNORED).backward()
-            torch.nn.utils.clip_grad_norm_(parameters.values(), config.max_grad_norm)
-            adam.step()
-            warm.step()
-            adam.zero_grad(set_to_none=False)
-            seconds.append(time.perf_counter() - begun)
-    return PeftRun({key: p.detach().clone() for key, p in parameters.items()}, seconds)
+
+    def __init__(self, backbone: Backbone, adapter_config: Mapping[str, Any]) -> None:
+        options: dict[str, Any] = {**adapter_config, "inference_mode": False, "base_model_name_or_path": None}
+        lora = LoraConfig(**options)
+        self._backbone = backbone
+        self._model: Any = get_peft_model(backbone.model, lora, autocast_adapter_dtype=False)
+        self._parameters: dict[str, Tensor] = {
+            name.replace(".default.", "."): p for name, p in self._model.named_parameters() if p.requires_grad
+        }
+
+    def run(
+        self, start: Mapping[str, Tensor], targets: Sequence[ClueTarget], config: CompileConfig, *, epochs: int
+    ) -> PeftRun:
+        """Train for some epochs.
+
+        :param start: Adapter by PEFT key to start from.
+        """
+        for key, parameter in self._parameters.items():
+            parameter.data.copy_(start[key])
+        adam, warm = self._optimizer(config)
+        rows = [(prompt_tokens(self._backbone, t.request), clue_tokens(self._backbone, t.clue)) for t in targets]
+        shuffle = torch.Generator().manual_seed(config.seed)
+        steps, begun = 0, time.perf_counter()
+        for _ in range(epochs):
+            for chosen in torch.randperm(len(rows), generator=shuffle).split(config.batch_size):
+                ids, mask, labels = _padded([rows[i] for i in chosen.tolist()], self._backbone)
+                logits = self._model(input_ids=ids, attention_mask=mask, use_cache=False).logits
+                F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=_IGNORED).backward()
+                torch.nn.utils.clip_grad_norm_(self._parameters.values(), config.max_grad_norm)
+                adam.step()
+                warm.step()
+                adam.zero_grad(set_to_none=False)
+                steps += 1
+        seconds = time.perf_counter() - begun
+        return PeftRun({key: p.detach().clone() for key, p in self._parameters.items()}, seconds, steps)
+
+    def _optimizer(self, config: CompileConfig) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LambdaLR]:
+        groups = [
+            {"params": [p for key, p in self._parameters.items() if f".lora_{side}." in key], "lr": rate}
+            for side, rate in (("A", config.lr_a), ("B", config.lr_b))
+        ]
+        adam = torch.optim.AdamW(groups, weight_decay=0.0, fused=True)
+        return adam, torch.optim.lr_scheduler.LambdaLR(adam, lambda step: min(1.0, (step + 1) / max(1, config.warmup)))
 
 
 def _padded(rows: Sequence[tuple[list[int], list[int]]], backbone: Backbone) -> tuple[Tensor, Tensor, Tensor]:

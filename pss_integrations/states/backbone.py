@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from pss_integrations.errors import InvalidInput, MissingExtra, UnsupportedBackb
 
 try:
     import torch
-    import transformers
     from torch import Tensor, nn
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 except ImportError as error:
     raise MissingExtra("states", error.name or "torch") from error
 
@@ -90,17 +91,18 @@ def load_backbone(
     :raises WeightsNotFetched: If packaged weights are not cached and ``download`` is false.
     :raises UnsupportedBackbone: If ``name`` is no causal LM.
     """
-    place = torch.device(_best_device() if device == "auto" else device)
+    place = torch.device(best_device() if device == "auto" else device)
     if dtype not in ("auto", *_DTYPES):
         raise InvalidInput(f"unknown dtype {dtype!r}: use auto, {', '.join(_DTYPES)}")
-    number = _fast_dtype(place) if dtype == "auto" else _DTYPES[dtype]
+    number = fast_dtype(place) if dtype == "auto" else _DTYPES[dtype]
     source: str | Path = name
     if str(name) in weights.MODELS:
         source = weights.fetch(str(name)) if download else weights.path_of(str(name))
     local_only = Path(source).exists() or not download
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local_only)
-        model: Any = AutoModelForCausalLM.from_pretrained(source, local_files_only=local_only, dtype=number)
+        with _no_progress_bar():
+            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local_only)
+            model: Any = AutoModelForCausalLM.from_pretrained(source, local_files_only=local_only, dtype=number)
     except (OSError, ValueError, KeyError) as error:
         hint = "" if download or Path(source).exists() else " (not in the local cache; pass download=True to fetch it)"
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -110,13 +112,26 @@ def load_backbone(
     )
 
 
-def _best_device() -> str:
+@contextmanager
+def _no_progress_bar() -> Generator[None]:
+    """A second of loading needs no bar on everybody's stderr."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def best_device() -> str:
+    """The fastest device there is."""
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def _fast_dtype(device: torch.device) -> torch.dtype:
+def fast_dtype(device: torch.device) -> torch.dtype:
     """BF16 where the processor multiplies it natively; elsewhere it is several times slower than FP32."""
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
@@ -211,6 +226,3 @@ def _tensors_in(files: Sequence[Path]) -> Iterable[tuple[str, str, Sequence[int]
             tuple(tensor.shape),
             tensor.contiguous().view(torch.uint8).numpy().tobytes(),
         )
-
-
-TRANSFORMERS_VERSION: str = transformers.__version__

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import cycle, zip_longest
-from typing import ClassVar, TypeVar
+from dataclasses import dataclass, field
+from itertools import cycle, islice, zip_longest
+from typing import TypeVar
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.states.targets import clue_of, latest, says
@@ -17,9 +17,9 @@ T = TypeVar("T")
 # a small model learns to tell them apart by. The first lines differ most from each other: few are used.
 _ACTIVE = (
     "what setup are we on right now?",
-    "Please search with the current configuration, the one that is in use.",
+    "Please search with the current configuration, which is active.",
     "is it still running?",
-    "latest build, now active",
+    "latest build, the one we switched to",
     "Which release is deployed at the moment?",
     "how does it look today, with the new values",
     "The live one: are there any known problems?",
@@ -31,9 +31,9 @@ _ACTIVE = (
 )
 _ARCHIVED = (
     "what setup were we on before we switched?",
-    "Please search with the previous configuration, the one that was replaced.",
+    "Please search with the previous configuration, which is archived.",
     "was it more stable back then?",
-    "earlier build, now archived",
+    "earlier build, the one that got replaced",
     "Which release was deployed prior to this?",
     "how did it look in the past, with the old values",
     "The retired one: were there any known problems?",
@@ -125,7 +125,7 @@ class FieldTargets:
     :raises InvalidInput: If ``requests_per_clue`` is not positive.
     """
 
-    name: ClassVar[str] = "fields"
+    name: str = field(default="fields", init=False)
     fields: SessionFields
     requests_per_clue: int = 8
 
@@ -138,10 +138,12 @@ class FieldTargets:
         fields, count = self.fields, self.requests_per_clue
         subject = (fields.project, fields.component or "")
         half = max(1, count // 2)
+        # With the leading values in force, a clue that is read for the wrong request still stays in scope.
+        placed = (*subject, *islice(fields.active.values(), 2))
         return latest(
             [
-                *theme_targets(subject, half),
-                *pair_targets(subject, fields.other, max(1, count // 4)),
+                *theme_targets(placed, half),
+                *pair_targets(placed, fields.other, max(1, count // 4)),
                 *change_targets(subject, fields.active, fields.archived, half),
                 *scope_targets(subject, fields.active, fields.archived, count),
             ]
@@ -203,8 +205,8 @@ def _one_scope(
     requests: Iterable[tuple[str, str | None]],
 ) -> list[ClueTarget]:
     targets: list[ClueTarget] = []
-    for request, field in requests:
-        clue, conflict = _scope_clue(subject, values, field), _scope_clue(subject, against, field)
+    for request, name in requests:
+        clue, conflict = _scope_clue(subject, values, name), _scope_clue(subject, against, name)
         targets.append(ClueTarget(request, clue, (conflict,) if conflict not in ("", clue) else ()))
     return targets
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain, zip_longest
-from typing import ClassVar
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.states.cues import hyphenated_values
@@ -61,7 +60,7 @@ class HistoryTargets:
     :raises InvalidInput: If a role is unknown, the vocabulary is a string or ``max_targets`` is not positive.
     """
 
-    name: ClassVar[str] = "history"
+    name: str = field(default="history", init=False)
     _: KW_ONLY
     trusted_roles: frozenset[Role] = DEFAULT_TRUSTED_ROLES
     vocabulary: Collection[str] | None = None
@@ -134,7 +133,7 @@ def _listed(vocabulary: Collection[str]) -> Callable[[str], list[str]]:
 
     def longest_phrase(text: str, words: Sequence[re.Match[str]]) -> int:
         """How many of the words, from the first, make up the longest phrase of the vocabulary."""
-        if normalise(words[0][0]) not in openings:
+        if not words or normalise(words[0][0]) not in openings:
             return 0
         spans = (text[words[0].start() : words[count - 1].end()] for count in range(1, len(words) + 1))
         return max((count for count, span in enumerate(spans, 1) if normalise(span) in phrases), default=0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -169,7 +169,7 @@ class LoraBank:
         self.bound[lane] = False
 
     @contextmanager
-    def use(self, lanes: int | Sequence[int], leaves: Mapping[str, Tensor] | None = None) -> Iterator[None]:
+    def use(self, lanes: int | Sequence[int], leaves: Mapping[str, Tensor] | None = None) -> Generator[None]:
         """Apply one lane to every row of the batch, or to each row its own; -1 is the base model.
 
         :param lanes: The lane, or one for each row.

@@ -23,7 +23,7 @@ import platformdirs
 from pss_integrations.errors import CompileInProgress, InvalidInput, StateNotFound
 from pss_integrations.identity import UNSET, Unset
 from pss_integrations.states.config import CompileConfig, StateConfig
-from pss_integrations.states.manifest import BackboneInfo, Cursor, StateInfo, TargetInfo, WriteInfo, digest_of
+from pss_integrations.states.manifest import BackboneInfo, Cursor, StateInfo, TargetInfo, WriteInfo, digest_of, spoken
 from pss_integrations.states.scheduler import Scheduler, Work
 from pss_integrations.states.store import StateStore
 from pss_integrations.states.targets import ExplicitTargets, TargetBuilder, check_targets
@@ -249,7 +249,7 @@ class StateManager:
     # --- work of the scheduler's thread
 
     def _build(self, messages: Sequence[Message], targets: Targets | None) -> tuple[TargetBuilder, list[ClueTarget]]:
-        if not any(message.text.strip() for message in messages):
+        if not spoken(messages):
             raise InvalidInput("there are no messages to compile" if not messages else "all messages are blank")
         if targets is None:
             from pss_integrations.states.history_targets import HistoryTargets
@@ -277,7 +277,7 @@ class StateManager:
             self._compiling.add(key)
         try:
             self._store.check_writable()
-            work = self._compile(key, tuple(messages), built, warm, progress)
+            work = self._compile(key, spoken(messages), built, warm, progress)
             future = self._scheduler.submit(work, urgent=False)
         except BaseException:
             self._compiling.discard(key)

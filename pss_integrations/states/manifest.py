@@ -40,14 +40,14 @@ class Cursor(_Frozen):
     @classmethod
     def after(cls, messages: Sequence[Message]) -> Cursor:
         """The cursor behind the last of these messages."""
-        return cls(digests=tuple(map(message_digest, messages)), last_id=messages[-1].id if messages else None)
+        return cls(digests=_digests(messages), last_id=messages[-1].id if messages else None)
 
     def behind(self, messages: Sequence[Message]) -> int:
         """How many of a session's messages came after this cursor.
 
         :raises HistoryDiverged: If what was compiled is no longer the beginning of the session.
         """
-        now = tuple(map(message_digest, messages))
+        now = _digests(messages)
         if now[: len(self.digests)] != self.digests:
             same = next((i for i, (a, b) in enumerate(zip(self.digests, now, strict=False)) if a != b), len(now))
             raise HistoryDiverged(
@@ -61,7 +61,7 @@ class Cursor(_Frozen):
 
         All of them, if the last compiled message is not among them.
         """
-        now = [message_digest(message) for message in messages]
+        now = _digests(messages)
         last = self.digests[-1]
         return now[::-1].index(last) if last in now else len(now)
 
@@ -140,6 +140,11 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
-def message_digest(message: Message) -> str:
-    """Digest of a message's role and text; ids are left out, since live messages often come without."""
-    return digest_of([message.role, message.text])[:16]
+def spoken(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages that have a text; tool calls, for instance, have none, and some sources leave them out."""
+    return tuple(message for message in messages if message.text.strip())
+
+
+def _digests(messages: Sequence[Message]) -> tuple[str, ...]:
+    """Digests of roles and words; ids and spacing are left out, since live messages often come with others."""
+    return tuple(digest_of([message.role, *message.text.split()])[:16] for message in spoken(messages))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, cast
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.types import ROLES, ClueTarget, Message, Role
@@ -59,7 +59,7 @@ class ExplicitTargets:
     :raises InvalidInput: If an item is no :class:`~pss_integrations.types.ClueTarget` or holds a blank.
     """
 
-    name: ClassVar[str] = "explicit"
+    name: str = field(default="explicit", init=False)
     targets: Sequence[ClueTarget]
 
     def __post_init__(self) -> None:

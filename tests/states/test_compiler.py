@@ -8,7 +8,7 @@ import pytest
 import torch
 from tiny import FAMILIES, MESSAGES, TARGETS, tiny_backbone
 
-from pss_integrations.evaluation.peft_reference import train_with_peft
+from pss_integrations.evaluation.peft_reference import PeftLoop
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.compiler import CompileProgress, Compiler, history_windows, initial_vector
 from pss_integrations.states.config import CompileConfig, StateConfig
@@ -71,7 +71,7 @@ def test_adapters_equal_those_of_a_plain_peft_loop_in_fp32(family: str) -> None:
     ours = engine.bank.layout.matrices(finish(engine.compile([], targets)).vector)
 
     start = engine.bank.layout.matrices(initial_vector(engine.bank.layout, config.seed))
-    theirs = train_with_peft(tiny_backbone(family), engine.adapter_config(), start, targets, config, epochs=4)
+    theirs = PeftLoop(tiny_backbone(family), engine.adapter_config()).run(start, targets, config, epochs=4)
     assert theirs.tensors.keys() == ours.keys()
     for key, matrix in ours.items():
         torch.testing.assert_close(matrix, theirs.tensors[key], atol=2e-5, rtol=0)

@@ -20,20 +20,18 @@ def random_states(bank: LoraBank, count: int) -> list[torch.Tensor]:
     return [torch.randn(bank.layout.numel, generator=generator) * 0.1 for _ in range(count)]
 
 
-def meta_model(family: str, **shape: object) -> torch.nn.Module:
+def meta_model(family: str, **shape: int) -> torch.nn.Module:
     config_class, model_class = FAMILIES[family]
     with torch.device("meta"):
         return model_class(config_class(**shape))
 
 
+_SHAPE = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
 PAPER_BACKBONES = {
-    "qwen2": (44.0, dict(hidden_size=3584, intermediate_size=18944, num_hidden_layers=28, num_attention_heads=28,
-                         num_key_value_heads=4, vocab_size=152064)),
-    "mistral": (40.0, dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
-                           num_key_value_heads=8, vocab_size=32000)),
-    "phi3": (24.0, dict(hidden_size=3072, intermediate_size=8192, num_hidden_layers=32, num_attention_heads=32,
-                        num_key_value_heads=32, vocab_size=32064)),
-}  # fmt: skip
+    "qwen2": (44.0, dict(zip(_SHAPE, (3584, 18944, 28, 28, 4), strict=True))),
+    "mistral": (40.0, dict(zip(_SHAPE, (4096, 14336, 32, 32, 8), strict=True))),
+    "phi3": (24.0, dict(zip(_SHAPE, (3072, 8192, 32, 32, 32), strict=True))),
+}
 
 
 @pytest.mark.parametrize("family", PAPER_BACKBONES)

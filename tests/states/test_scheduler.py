@@ -72,7 +72,7 @@ def test_closing_cancels_and_refuses() -> None:
     scheduler, log, gate = Scheduler(), list[str](), Gate()
     running = scheduler.submit(steps(log, "r", 100, gate=gate), urgent=False)
     assert gate.reached.wait(10)
-    threading.Thread(target=gate.opened.set).start()
+    running.add_done_callback(lambda _: gate.opened.set())
     scheduler.close()
     with pytest.raises(ManagerClosed):
         scheduler.wait(running)

@@ -1,0 +1,32 @@
+"""The command line: ``pssi``, or ``python -m pss_integrations``."""
+
+from __future__ import annotations
+
+import typer
+
+from pss_integrations.cli import bench, models, states
+from pss_integrations.cli.compile import compile_session, read
+from pss_integrations.cli.demo import demo
+from pss_integrations.cli.doctor import doctor
+from pss_integrations.cli.output import Commands
+from pss_integrations.cli.search import search
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+    help="Session memory for retrieval: compile a session once, then search with what it settled.",
+)
+app.command()(demo)
+app.command("compile")(compile_session)
+app.command()(read)
+app.command()(search)
+app.add_typer(states.app, name="states")
+app.add_typer(models.app, name="models")
+app.add_typer(bench.app, name="bench")
+app.command()(doctor)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="pssi")
