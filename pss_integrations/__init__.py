@@ -1,1 +1,46 @@
-"""Session memory for LangChain and LlamaIndex."""
+"""Session memory for LangChain and LlamaIndex: a history-aware retriever that doesn't reread the history.
+
+The names below are loaded when they are first used, so importing the package loads neither torch nor a framework.
+The faces are :mod:`pss_integrations.langchain` and :mod:`pss_integrations.llama_index`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pss_integrations.identity import pss_session
+    from pss_integrations.retrieval import BM25Index
+    from pss_integrations.states import StateManager
+    from pss_integrations.types import ClueTarget, Message, Passage, SessionFields, SessionKey
+
+_HOMES = {
+    "BM25Index": "retrieval",
+    "ClueTarget": "types",
+    "Message": "types",
+    "Passage": "types",
+    "SessionFields": "types",
+    "SessionKey": "types",
+    "StateManager": "states",
+    "pss_session": "identity",
+}
+
+__all__ = [
+    "BM25Index",
+    "ClueTarget",
+    "Message",
+    "Passage",
+    "SessionFields",
+    "SessionKey",
+    "StateManager",
+    "pss_session",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,6 +1,7 @@
-"""Fakes of our own protocols, shared by the tests of routing and of both faces."""
+"""Fakes of our own protocols, shared by the tests of routing and of both faces; and no network for anybody."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,6 +9,9 @@ import pytest
 
 from pss_integrations.errors import StateNotFound
 from pss_integrations.types import Clue, Message, SessionKey
+
+# nothing may reach for a hub, and no tokenizer may fork threads under a test
+os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
 class FakeReader:

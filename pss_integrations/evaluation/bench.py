@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import tempfile
 import time
@@ -33,14 +32,14 @@ _SEED = 7
 _QUERY = "what was the setting before we switched?"
 _CLUE_TOKENS = 24
 _SESSIONS = 8
-_QWEN_7B = {
-    "hidden_size": 3584,
-    "intermediate_size": 18944,
-    "num_attention_heads": 28,
-    "num_key_value_heads": 4,
-    "num_hidden_layers": 8,  # those that a state adapts; the vocabulary does not matter here
-    "vocab_size": 1024,
-}
+_QWEN_7B = transformers.Qwen2Config(
+    hidden_size=3584,
+    intermediate_size=18944,
+    num_attention_heads=28,
+    num_key_value_heads=4,
+    num_hidden_layers=8,  # those that a state adapts; the vocabulary does not matter here
+    vocab_size=1024,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def bench_compile(load: Callable[[], Backbone], *, quick: bool, tell: Tell) -> d
     targets = FieldTargets(session.fields).build(session.messages)
     result: dict[str, Any] = _steps_against_peft(load, targets, repeats=2 if quick else 5, tell=tell)
     tell(f"one session of {len(targets)} targets")
-    engine = _engine(load(), CompileConfig())
+    engine = new_engine(load(), CompileConfig())
     result["session"] = _whole(engine, lambda: engine.compile(session.messages, targets))
     if not quick:
         group = krecords.generate(16, seed=_SEED).groups[0]
@@ -85,13 +84,13 @@ def _steps_against_peft(
     plain = [ClueTarget(target.request, target.clue) for target in targets]
     epochs = 2
     config = replace(CompileConfig(), history_steps=0, max_epochs=epochs, min_epochs=epochs, margin=1e9)
-    engine = _engine(load(), config)
+    engine = new_engine(load(), config)
     loop = PeftLoop(load(), engine.adapter_config())
     start = engine.bank.layout.matrices(initial_vector(engine.bank.layout, config.seed))
     ours, theirs = list[float](), list[float]()
     for repeat in range(repeats + 1):  # the first one warms up
         tell(f"compile steps against PEFT, {repeat} of {repeats}")
-        mine = _finish(engine.compile([], plain))
+        mine = finish(engine.compile([], plain))
         other = loop.run(start, plain, config, epochs=epochs)
         if repeat:
             ours.append(1000 * mine.seconds / mine.steps)
@@ -107,7 +106,7 @@ def _steps_against_peft(
 
 
 def _whole(engine: Engine, work: Callable[[], Generator[None, None, Any]]) -> dict[str, Any]:
-    result = _finish(work())
+    result = finish(work())
     return {
         "seconds": round(result.seconds, 1),
         "targets": result.targets,
@@ -124,7 +123,7 @@ def bench_read(load: Callable[[], Backbone], *, quick: bool, tell: Tell) -> dict
     The states are random, and every read generates 24 tokens.
     """
     repeats = 3 if quick else 7
-    engine = _engine(load(), CompileConfig())
+    engine = new_engine(load(), CompileConfig())
     generator = torch.Generator().manual_seed(_SEED)
     lanes = list(range(1, _SESSIONS + 1))
     for lane in lanes:
@@ -132,11 +131,11 @@ def bench_read(load: Callable[[], Backbone], *, quick: bool, tell: Tell) -> dict
     prompts = [prompt_tokens(engine.backbone, _QUERY)] * _SESSIONS
 
     def together() -> None:
-        _finish(decode(engine.backbone, engine.bank, lanes, prompts, _CLUE_TOKENS))
+        finish(decode(engine.backbone, engine.bank, lanes, prompts, _CLUE_TOKENS))
 
     def apart() -> None:
         for lane, prompt in zip(lanes, prompts, strict=True):
-            _finish(decode(engine.backbone, engine.bank, [lane], [prompt], _CLUE_TOKENS))
+            finish(decode(engine.backbone, engine.bank, [lane], [prompt], _CLUE_TOKENS))
 
     tell(f"reads of {_SESSIONS} sessions")
     batch, single = _compare(together, apart, repeats)
@@ -155,23 +154,18 @@ def bench_bind(*, repeats: int) -> dict[str, Any]:
 
     The base weights are allocated and never touched: neither side reads them.
     """
-    from peft import LoraConfig, PeftModel, get_peft_model
+    from peft import LoraConfig, get_peft_model
     from safetensors.torch import save_file
 
     bank = LoraBank(_qwen(), StateConfig(), lanes=1)
     vector = torch.randn(bank.layout.numel, generator=torch.Generator().manual_seed(_SEED)).bfloat16()
-    lora = LoraConfig(
-        r=32, lora_alpha=64, target_modules=sorted({p.path.rpartition(".")[2] for p in bank.layout.projections})
-    )
-    peft_model: PeftModel = get_peft_model(_qwen(), lora, adapter_name="resident", autocast_adapter_dtype=False)
+    modules = sorted({p.path.rpartition(".")[2] for p in bank.layout.projections})
+    lora = LoraConfig(r=32, lora_alpha=64, target_modules=modules)
+    peft_model: Any = get_peft_model(_qwen(), lora, adapter_name="resident", autocast_adapter_dtype=False)
     with tempfile.TemporaryDirectory() as folder:
-        save_file(
-            {k: m.contiguous() for k, m in bank.layout.matrices(vector).items()},
-            Path(folder) / "adapter_model.safetensors",
-        )
-        (Path(folder) / "adapter_config.json").write_text(
-            json.dumps({**lora.to_dict(), "target_modules": sorted(lora.target_modules or ())}, default=str)
-        )
+        lora.save_pretrained(folder)
+        tensors = {key: matrix.contiguous() for key, matrix in bank.layout.matrices(vector).items()}
+        save_file(tensors, Path(folder) / "adapter_model.safetensors")
 
         def ours() -> None:
             bank.bind(0, vector)
@@ -192,15 +186,17 @@ def bench_bind(*, repeats: int) -> dict[str, Any]:
 
 def _qwen() -> nn.Module:
     with torch.device("meta"):
-        model = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**_QWEN_7B)).to(torch.bfloat16)
-    return model.to_empty(device="cpu")
+        model: Any = transformers.Qwen2ForCausalLM(_QWEN_7B)
+    return model.bfloat16().to_empty(device="cpu")
 
 
-def _engine(backbone: Backbone, config: CompileConfig) -> Engine:
+def new_engine(backbone: Backbone, config: CompileConfig) -> Engine:
+    """An engine of the default shape with a lane for each of eight sessions."""
     return Engine(backbone, StateConfig(), config, read_lanes=_SESSIONS, resident_bytes=0)
 
 
-def _finish(work: Generator[None, None, ResultT]) -> ResultT:
+def finish(work: Generator[None, None, ResultT]) -> ResultT:
+    """Run work to its end, without a scheduler."""
     while True:
         try:
             next(work)

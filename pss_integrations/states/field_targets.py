@@ -20,10 +20,10 @@ _ACTIVE = (
     "Please search with the current configuration, which is active.",
     "is it still running?",
     "latest build, the one we switched to",
-    "Which release is deployed at the moment?",
-    "how does it look today, with the new values",
+    "up-to-date values, which replaced the others",
+    "Which release is deployed this week?",
     "The live one: are there any known problems?",
-    "look up the snapshot that replaced the others",
+    "look up the snapshot we took over",
     "Could you find the settings we ended up with?",
     "newest deployment, details",
     "does that one hold up under load?",
@@ -33,11 +33,11 @@ _ARCHIVED = (
     "what setup were we on before we switched?",
     "Please search with the previous configuration, which is archived.",
     "was it more stable back then?",
-    "earlier build, the one that got replaced",
-    "Which release was deployed prior to this?",
-    "how did it look in the past, with the old values",
+    "earlier build, the one we switched away from",
+    "outdated values, which got replaced",
+    "Which release was deployed last year?",
     "The retired one: were there any known problems?",
-    "look up the snapshot that got superseded",
+    "look up the snapshot we abandoned",
     "Could you find the settings we started out with?",
     "former deployment, details",
     "why did we drop that one?",
@@ -75,13 +75,11 @@ _CHANGE = (
 )
 _THEME = (
     "what is all this about?",
-    "Please summarise our work so far.",
-    "which part of the system do we mean?",
-    "main topic in short",
+    "Please summarise the project so far.",
+    "main topic, which component",
     "Which project does it belong to?",
-    "give me an overview",
+    "give me an overview of our work",
     "The component we talked about: where is it described?",
-    "what have we been working on",
 )
 _PAIR = (
     "what's the {name}?",
@@ -120,14 +118,14 @@ class FieldTargets:
 
     :param fields: What is known of the session.
     :param requests_per_clue: Requests for each of the two scopes, at least half of them about the scope as a
-        whole, and one per field even if that makes more. What changed and the theme get half as many, each
-        pair of ``fields.other`` a quarter. Eight give 20 to 28 targets for usual fields; twelve are the most.
+        whole, and one per field even if that makes more. What changed and the theme get a third as many,
+        each pair of ``fields.other`` a quarter. Nine give 20 to 28 targets for usual fields.
     :raises InvalidInput: If ``requests_per_clue`` is not positive.
     """
 
     name: str = field(default="fields", init=False)
     fields: SessionFields
-    requests_per_clue: int = 8
+    requests_per_clue: int = 9
 
     def __post_init__(self) -> None:
         if self.requests_per_clue < 1:
@@ -137,14 +135,14 @@ class FieldTargets:
         """Return the targets, which depend on the fields alone."""
         fields, count = self.fields, self.requests_per_clue
         subject = (fields.project, fields.component or "")
-        half = max(1, count // 2)
+        third = max(1, count // 3)
         # With the leading values in force, a clue that is read for the wrong request still stays in scope.
         placed = (*subject, *islice(fields.active.values(), 2))
         return latest(
             [
-                *theme_targets(placed, half),
+                *theme_targets(placed, third),
                 *pair_targets(placed, fields.other, max(1, count // 4)),
-                *change_targets(subject, fields.active, fields.archived, half),
+                *change_targets(subject, fields.active, fields.archived, third),
                 *scope_targets(subject, fields.active, fields.archived, count),
             ]
         )

@@ -32,7 +32,7 @@ _FOLLOW_UPS = (
     "and what came of it?",
     "What did people say about this one?",
 )
-_FOLLOW_UPS_USED, _SCOPE_USED, _OTHER_USED, _PAIR_USED = 12, 8, 3, 2  # requests per clue
+_FOLLOW_UPS_USED, _SCOPE_USED, _OTHER_USED, _PAIR_USED = 12, 9, 3, 2  # requests per clue
 _MAX_TERM = 48  # characters; longer ones are addresses and hashes, which nobody searches for
 _DECAY = 0.8  # of a mention's weight, with every later message
 _TOPIC = re.compile(r"^\W*(?:topic|subject|title)\s*[:=]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)

@@ -23,23 +23,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from pss_integrations.errors import (
     CompileInProgress,
     InvalidInput,
-    MissingExtra,
     StateCorrupt,
     StateNotFound,
     StorageError,
 )
 from pss_integrations.states.manifest import StateInfo
 from pss_integrations.types import SessionKey
-
-try:
-    from filelock import FileLock, Timeout
-except ImportError as error:
-    raise MissingExtra("states", "filelock") from error
 
 ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"

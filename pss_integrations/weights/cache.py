@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
+from filelock import FileLock
 from pydantic import BaseModel, ValidationError
 
-from pss_integrations.errors import BackboneError, MissingExtra, WeightsCorrupt, WeightsNotFetched
+from pss_integrations.errors import BackboneError, WeightsCorrupt, WeightsNotFetched
 from pss_integrations.weights.registry import MODELS, PackagedModel, model_named
 
 _RECEIPT = "weights.json"
@@ -164,7 +165,6 @@ def remove(name: str) -> bool:
 
     :returns: Whether there was anything to delete.
     :raises BackboneError: If it cannot be deleted.
-    :raises MissingExtra: If filelock is not installed.
     :raises InvalidInput: If there is no such model.
     """
     model = model_named(name)
@@ -197,12 +197,7 @@ def locked(model: PackagedModel) -> Generator[None]:
     """Hold a model against other processes that would change it.
 
     :raises BackboneError: If the cache cannot be written, in here or inside the block.
-    :raises MissingExtra: If filelock is not installed.
     """
-    try:
-        from filelock import FileLock
-    except ImportError as error:
-        raise MissingExtra("states", "filelock") from error
     locks = cache_dir() / "locks"
     try:
         locks.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,57 @@
+"""The README's examples run as they stand, on real weights, one after the other."""
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def test_set_up_is_two_lines() -> None:
+    lines = [line for block in blocks("bash") for line in block.splitlines() if line.startswith("python3 -m venv")]
+    assert [line.rpartition("/")[2] for line in lines] == ["pssi demo", "pytest"]
+
+
+@pytest.mark.weights
+def test_python_examples_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+    from llama_index.core.base.base_retriever import BaseRetriever as NodeRetriever
+    from llama_index.core.llms import MockLLM
+    from llama_index.core.schema import NodeWithScore, TextNode
+    from llama_index.core.settings import Settings
+
+    searched: list[str] = []
+
+    class Documents(BaseRetriever):
+        def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
+            searched.append(query)
+            return [Document(page_content="slate-finch", id="archived")]
+
+    class Nodes(NodeRetriever):
+        def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
+            searched.append(query_bundle.query_str)
+            return [NodeWithScore(node=TextNode(text="slate-finch", id_="archived"), score=1.0)]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Settings, "_llm", MockLLM())
+    compile_it, langchain, llama_index = blocks("python")
+    scope: dict[str, Any] = {}
+    exec(compile_it, scope)
+    assert "ckpt-1177" in capsys.readouterr().out
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(langchain, scope | {"your_retriever": Documents()})
+        exec(llama_index, scope | {"your_retriever": Nodes()})
+    scope["manager"].close()
+    assert len(searched) == 2
+    assert all("v1.9.0" in query for query in searched)
