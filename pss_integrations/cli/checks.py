@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from pss_integrations import weights
 from pss_integrations.cli.options import DEFAULT_MODEL
-from pss_integrations.errors import BackboneError, MissingExtra, WeightsNotFetched
+from pss_integrations.errors import BackboneError, WeightsNotFetched
+from pss_integrations.states.manager import home_dir
 
 _PACKAGE = "pss-integrations"
 _REQUIREMENT = re.compile(r"([\w.-]+)[^;]*;\s*extra\s*==\s*['\"]([\w-]+)['\"]")
@@ -94,7 +95,7 @@ def run() -> Report:
     extras = installed_extras()
     found, weights_problems = _check_weights()
     compute, compute_problems = _check_states_extra(extras)
-    directories = {"cache": Directory.at(weights.cache_dir()), **_home()}
+    directories = {"cache": Directory.at(weights.cache_dir()), "home": Directory.at(home_dir())}
     needed = {"cache": 0 if found == "complete" else _FETCH_BYTES, "home": _STATE_BYTES}
     return Report(
         python=platform.python_version(),
@@ -164,14 +165,6 @@ def _probe_compute() -> tuple[dict[str, Any] | None, list[Problem]]:
     except (subprocess.TimeoutExpired, OSError) as error:
         reason = str(error)
     return None, [Problem(f"torch or transformers cannot be loaded: {reason}", f"pip install -U '{_PACKAGE}[states]'")]
-
-
-def _home() -> dict[str, Directory]:
-    try:
-        from pss_integrations.states.manager import home_dir
-    except MissingExtra:  # told as a missing package; without it, states have no home
-        return {}
-    return {"home": Directory.at(home_dir())}
 
 
 def _is_writable(place: Path) -> bool:

@@ -17,11 +17,11 @@ from torch import nn
 from pss_integrations.evaluation import krecords, pss320
 from pss_integrations.evaluation.peft_reference import PeftLoop
 from pss_integrations.states.backbone import Backbone
-from pss_integrations.states.compiler import initial_vector
 from pss_integrations.states.config import CompileConfig, StateConfig
 from pss_integrations.states.engine import Engine
 from pss_integrations.states.field_targets import FieldTargets
 from pss_integrations.states.lora import LoraBank
+from pss_integrations.states.optimizer import initial_vector
 from pss_integrations.states.reader import decode, prompt_tokens
 from pss_integrations.types import ClueTarget
 

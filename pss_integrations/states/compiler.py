@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from typing import Any, Literal
 
 import torch
@@ -22,10 +21,12 @@ from torch.utils.checkpoint import checkpoint
 
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.config import CompileConfig, StateConfig
-from pss_integrations.states.lora import Layout, LoraBank
+from pss_integrations.states.history import Window
+from pss_integrations.states.lora import LoraBank
+from pss_integrations.states.optimizer import Optimizer, initial_vector
 from pss_integrations.states.reader import decode, prompt_tokens
 from pss_integrations.states.split import SplitModel
-from pss_integrations.types import ClueTarget, Message
+from pss_integrations.types import ClueTarget
 
 logger = logging.getLogger(__name__)
 
@@ -49,15 +50,6 @@ class CompileProgress:
     steps: int
     reproduced: int
     targets: int
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A stretch of history that fits the context: the first ``past`` tokens are only attended to."""
-
-    tokens: tuple[int, ...]
-    past: int
-    segment: int = 0
 
 
 @dataclass(slots=True)
@@ -89,94 +81,6 @@ class _Row:
         return self.prompt + self.clue[:-1]
 
 
-def history_windows(
-    backbone: Backbone, messages: Sequence[Message], *, length: int, segments: int = 1, known: int = 0
-) -> list[Window]:
-    """Cut a session into windows of at most ``length`` tokens, each attending to as much of the past as fits.
-
-    :param known: How many of the first messages were compiled before and are only attended to.
-    :param segments: Consecutive parts of the new messages, each for an adapter of its own.
-    """
-    length = min(length, backbone.context_length)
-    tokens, starts = list[int](), list[int]()
-    for message in messages:
-        starts.append(len(tokens))
-        tokens += backbone.encode(f"{message.role}: {message.text.strip()}\n")
-    starts.append(len(tokens))
-    new = len(messages) - known
-    bounds = [starts[known + new * part // segments] for part in range(segments + 1)]
-    windows = list[Window]()
-    for segment, (start, end) in enumerate(pairwise(bounds)):
-        at = start
-        while at < end:
-            # the first window may be all new text; later ones give half their length to the past
-            step = length if at == 0 else length // 2
-            stop = min(at + step, end)
-            begin = max(0, stop - length)
-            windows.append(Window(tuple(tokens[begin:stop]), at - begin, segment))
-            at = stop
-    return [window for window in windows if len(window.tokens) > max(1, window.past)]
-
-
-class Optimizer:
-    """AdamW on FP32 masters of one lane; A and B have learning rates of their own (LoRA+)."""
-
-    def __init__(self, bank: LoraBank, lane: int, start: Tensor, stored: torch.dtype, config: CompileConfig) -> None:
-        self._bank, self._lane, self._stored, self._config = bank, lane, stored, config
-        self.leaves = bank.leaves(lane)
-        self._master = start.to(bank.vectors.device, torch.float32, copy=True)
-        self._gradient = torch.zeros_like(bank.vectors[lane])
-        for key, view in bank.layout.matrices(self._gradient).items():
-            self.leaves[key].grad = view  # autograd adds in place, so one vector holds all gradients
-        self.mask: Tensor | None = None
-        self.restart()
-        self._publish()
-
-    def restart(self) -> None:
-        """Forget moments and start the warm-up again."""
-        self._step = 0
-        masters, self._gradient32 = self._bank.layout.matrices(self._master), torch.zeros_like(self._master)
-        for key, view in self._bank.layout.matrices(self._gradient32).items():
-            masters[key].grad = view
-        sides = {side: [m for key, m in masters.items() if f".lora_{side}." in key] for side in "AB"}
-        self._adam = torch.optim.AdamW(
-            [
-                {"params": sides["A"], "lr": self._config.lr_a, "base": self._config.lr_a},
-                {"params": sides["B"], "lr": self._config.lr_b, "base": self._config.lr_b},
-            ],
-            weight_decay=0.0,
-            fused=True,
-        )
-
-    def step(self) -> None:
-        """Apply the gradients that have gathered and put the new values into the lane."""
-        self._step += 1
-        gradient = self._gradient32.copy_(self._gradient)
-        self._gradient.zero_()
-        if self.mask is not None:
-            gradient.mul_(self.mask)
-        gradient.mul_((self._config.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0))
-        for group in self._adam.param_groups:
-            group["lr"] = group["base"] * min(1.0, self._step / max(1, self._config.warmup))
-        self._adam.step()
-        self._publish()
-
-    def _publish(self) -> None:
-        """Put the masters, rounded as they will be stored, into the lane."""
-        self._bank.vectors[self._lane].copy_(self._master.to(self._stored))
-
-
-def initial_vector(layout: Layout, seed: int) -> Tensor:
-    """A fresh state (numel,): A uniform as in PEFT, B zero, so it changes nothing yet."""
-    vector = torch.zeros(layout.numel)
-    generator = torch.Generator().manual_seed(seed)
-    for key, matrix in layout.matrices(vector).items():
-        if ".lora_A." in key:
-            bound = matrix.shape[1] ** -0.5  # kaiming_uniform_(a=sqrt(5))
-            matrix.uniform_(-bound, bound, generator=generator)
-    return vector
-
-
 class Compiler:
     """Writes states into one lane of the bank.
 
@@ -206,7 +110,7 @@ class Compiler:
     ) -> Generator[None, None, CompileResult]:
         """Write a state; yields after each step.
 
-        :param windows: The history, from :func:`history_windows`.
+        :param windows: The history, from :func:`~pss_integrations.states.history.history_windows`.
         :param targets: What to reproduce.
         :param start: A state vector (numel,) to go on from; a fresh one otherwise.
         """

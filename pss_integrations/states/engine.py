@@ -8,8 +8,9 @@ from typing import Any
 
 from pss_integrations.errors import StateCorrupt, StateMismatch
 from pss_integrations.states.backbone import Backbone
-from pss_integrations.states.compiler import Compiler, CompileResult, Progress, history_windows
+from pss_integrations.states.compiler import Compiler, CompileResult, Progress
 from pss_integrations.states.config import CompileConfig, StateConfig
+from pss_integrations.states.history import history_windows
 from pss_integrations.states.lora import LoraBank
 from pss_integrations.states.manifest import StateInfo
 from pss_integrations.states.reader import Decoded, decode, prompt_tokens

@@ -10,10 +10,12 @@ from tiny import FAMILIES, MESSAGES, TARGETS, tiny_backbone
 
 from pss_integrations.evaluation.peft_reference import PeftLoop
 from pss_integrations.states.backbone import Backbone
-from pss_integrations.states.compiler import CompileProgress, Compiler, history_windows, initial_vector
+from pss_integrations.states.compiler import CompileProgress, Compiler
 from pss_integrations.states.config import CompileConfig, StateConfig
 from pss_integrations.states.engine import Engine
+from pss_integrations.states.history import history_windows
 from pss_integrations.states.lora import LoraBank
+from pss_integrations.states.optimizer import initial_vector
 from pss_integrations.states.reader import decode, prompt_tokens
 from pss_integrations.states.split import SplitModel
 from pss_integrations.types import ClueTarget, Message
