@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import typer
 
 from pss_integrations.cli import bench, models, states
@@ -29,4 +32,6 @@ app.command()(doctor)
 
 def main() -> None:
     """Run the command line."""
+    if not sys.stderr.isatty():  # what transformers would draw there is no use in a log
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     app(prog_name="pssi")

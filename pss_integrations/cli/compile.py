@@ -116,7 +116,8 @@ def read(
     with reading_manager(key, home, backbone, device, dtype) as manager:
         clue = manager.read(key, query)
     if as_json:
-        print_json(asdict(clue) | {"mean_logprob": clue.mean_logprob, "generated_tokens": clue.generated_tokens})
+        told = asdict(clue)
+        print_json({"clue": told.pop("text"), **told, "mean_logprob": clue.mean_logprob})
     else:
         typer.echo(clue.text)
 

@@ -50,9 +50,6 @@ def _told(ctx: Any) -> Generator[None]:
     except UsageError as error:
         _tell_json(ctx, "UsageError", getattr(error, "format_message", error.__str__)())
         raise
-    except typer.Abort:
-        _tell_json(ctx, "Abort", "aborted: nothing was changed")
-        raise
 
 
 def _tell_json(ctx: Any, kind: str, message: str) -> None:

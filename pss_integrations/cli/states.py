@@ -60,6 +60,8 @@ def delete(
 ) -> None:
     """Remove all states of a session from disk."""
     key = session_key(session_id, user_id, no_user)
+    if as_json and not yes:
+        raise typer.BadParameter("with --json nothing is asked: give --yes too", param_hint=["--yes"])
     if not yes:
         typer.confirm(f"Delete the state of {owner(key)}?", abort=True, err=True)
     with _manager(home) as manager:

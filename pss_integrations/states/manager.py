@@ -12,7 +12,6 @@ from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -23,7 +22,7 @@ import platformdirs
 from pss_integrations.errors import CompileInProgress, InvalidInput, StateNotFound
 from pss_integrations.identity import UNSET, Unset
 from pss_integrations.states.config import CompileConfig, StateConfig
-from pss_integrations.states.manifest import BackboneInfo, Cursor, StateInfo, TargetInfo, WriteInfo, digest_of, spoken
+from pss_integrations.states.manifest import BackboneInfo, Cursor, StateInfo, TargetInfo, WriteInfo, spoken
 from pss_integrations.states.scheduler import Scheduler, Work
 from pss_integrations.states.store import StateStore
 from pss_integrations.states.targets import ExplicitTargets, TargetBuilder, check_targets
@@ -31,7 +30,7 @@ from pss_integrations.types import Clue, ClueTarget, Message, SessionKey
 
 if TYPE_CHECKING:
     from pss_integrations.states.backbone import Backbone
-    from pss_integrations.states.compiler import CompileResult, Progress
+    from pss_integrations.states.compiler import Progress
     from pss_integrations.states.engine import Engine
 
 ResultT = TypeVar("ResultT")
@@ -299,7 +298,7 @@ class StateManager:
             base = self._store.info(key) if warm else None
             if base is not None:
                 engine.check(base)
-                new = self._with_replay(base, new)
+                new = base.targets.replayed(new)
             targets = check_targets(new, engine.backbone.count_tokens, self.config.max_clue_tokens - 1)
             result = yield from engine.compile(
                 messages,
@@ -309,62 +308,25 @@ class StateManager:
                 progress=progress,
             )
             adapter = engine.adapter_file(result.vector)
-            info = self._manifest(engine, key, messages, builder, targets, result, adapter, base)
+            history = [(message.role, message.text) for message in messages]
+            info = StateInfo(
+                user_id=key.user_id,
+                session_id=key.session_id,
+                backbone=BackboneInfo(name=engine.backbone.name, fingerprint=engine.backbone.fingerprint),
+                state=self.state.to_dict(),
+                compile=self.config.to_dict(),
+                cursor=Cursor.after(messages),
+                targets=TargetInfo.of(builder, targets, self.config.keep_text),
+                write=WriteInfo.of(result, min(self.config.history_window, engine.backbone.context_length)),
+                adapter_sha256=sha256(adapter).hexdigest(),
+                adapter_bytes=len(adapter),
+                created_at=datetime.now(UTC),
+                parent=base.state_id if base else None,
+                history=tuple(history) if self.config.keep_text == "history" else (),
+            )
             info = self._store.save(info, adapter, engine.adapter_config())
             engine.keep(info, result.vector)
         return info
-
-    def _manifest(
-        self,
-        engine: Engine,
-        key: SessionKey,
-        messages: Sequence[Message],
-        builder: TargetBuilder,
-        targets: Sequence[ClueTarget],
-        result: CompileResult,
-        adapter: bytes,
-        base: StateInfo | None,
-    ) -> StateInfo:
-        plain = [(target.request, target.clue, target.conflicts) for target in targets]
-        keep = self.config.keep_text
-        return StateInfo(
-            user_id=key.user_id,
-            session_id=key.session_id,
-            backbone=BackboneInfo(name=engine.backbone.name, fingerprint=engine.backbone.fingerprint),
-            state=self.state.to_dict(),
-            compile=self.config.to_dict(),
-            cursor=Cursor.after(messages),
-            targets=TargetInfo(
-                builder=builder.name,
-                trusted_roles=tuple(sorted(getattr(builder, "trusted_roles", ()))),
-                count=len(targets),
-                digest=digest_of(plain),
-                kept=() if keep == "none" else tuple(plain),
-            ),
-            write=WriteInfo(
-                history_tokens=result.history_tokens,
-                windows=result.windows,
-                window_tokens=min(self.config.history_window, engine.backbone.context_length),
-                history_losses=tuple(result.history_losses),
-                target_losses=tuple(result.target_losses),
-                reproduced=result.reproduced,
-                confirmed=result.confirmed,
-                steps=result.steps,
-                seconds=result.seconds,
-                versions={name: version(name) for name in ("pss-integrations", "torch", "transformers")},
-            ),
-            adapter_sha256=sha256(adapter).hexdigest(),
-            adapter_bytes=len(adapter),
-            created_at=datetime.now(UTC),
-            parent=base.state_id if base else None,
-            history=tuple((message.role, message.text) for message in messages) if keep == "history" else (),
-        )
-
-    @staticmethod
-    def _with_replay(base: StateInfo, new: Sequence[ClueTarget]) -> list[ClueTarget]:
-        """New targets, and the earlier ones whose request they do not answer anew."""
-        answered = {target.request.casefold() for target in new}
-        return [*new, *(old for old in base.targets.targets() if old.request.casefold() not in answered)]
 
     def _read(self, requests: Sequence[tuple[SessionKey, str]]) -> Work[list[Clue]]:
         infos = {key: self._store.info(key) for key in dict.fromkeys(key for key, _ in requests)}

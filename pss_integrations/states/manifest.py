@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from pss_integrations.errors import HistoryDiverged
+from pss_integrations.states.config import KeepText
+from pss_integrations.states.targets import TargetBuilder
 from pss_integrations.types import ClueTarget, Message, SessionKey
+
+if TYPE_CHECKING:
+    from pss_integrations.states.compiler import CompileResult
 
 SCHEMA_VERSION = 1
 
@@ -75,9 +81,24 @@ class TargetInfo(_Frozen):
     digest: str
     kept: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
 
-    def targets(self) -> list[ClueTarget]:
-        """The targets whose text was kept."""
-        return [ClueTarget(request, clue, conflicts) for request, clue, conflicts in self.kept]
+    @classmethod
+    def of(cls, builder: TargetBuilder, targets: Sequence[ClueTarget], keep: KeepText) -> TargetInfo:
+        """Describe the targets that a builder made."""
+        plain = tuple((target.request, target.clue, target.conflicts) for target in targets)
+        trusted: Iterable[str] = getattr(builder, "trusted_roles", ())
+        kept = () if keep == "none" else plain
+        return cls(
+            builder=builder.name,
+            trusted_roles=tuple(sorted(trusted)),
+            count=len(plain),
+            digest=digest_of(plain),
+            kept=kept,
+        )
+
+    def replayed(self, new: Sequence[ClueTarget]) -> list[ClueTarget]:
+        """New targets, and the kept ones whose request they do not answer anew."""
+        answered = {target.request.casefold() for target in new}
+        return [*new, *(ClueTarget(*kept) for kept in self.kept if kept[0].casefold() not in answered)]
 
 
 class WriteInfo(_Frozen):
@@ -93,6 +114,25 @@ class WriteInfo(_Frozen):
     steps: int
     seconds: float
     versions: dict[str, str]
+
+    @classmethod
+    def of(cls, result: CompileResult, window_tokens: int) -> WriteInfo:
+        """Describe a compile.
+
+        :param window_tokens: The most tokens of one window.
+        """
+        return cls(
+            history_tokens=result.history_tokens,
+            windows=result.windows,
+            window_tokens=window_tokens,
+            history_losses=tuple(result.history_losses),
+            target_losses=tuple(result.target_losses),
+            reproduced=result.reproduced,
+            confirmed=result.confirmed,
+            steps=result.steps,
+            seconds=result.seconds,
+            versions={name: version(name) for name in ("pss-integrations", "torch", "transformers")},
+        )
 
 
 class StateInfo(_Frozen):
