@@ -23,6 +23,7 @@ class FakeReader:
         self.compiled = compiled
         self.calls: list[tuple[str, SessionKey, str]] = []
         self.counting_threads: list[threading.Thread] = []
+        self.finished = True
 
     def has_state(self, key: SessionKey) -> bool:
         return key in self.clues
@@ -45,7 +46,7 @@ class FakeReader:
             raise self.error
         if key not in self.clues:
             raise StateNotFound(f"nothing was compiled for session {key.session_id!r}")
-        return Clue(self.clues[key], (-0.5, -0.25), prompt_tokens=7, state_id="fake", finished=True)
+        return Clue(self.clues[key], (-0.5, -0.25), prompt_tokens=7, state_id="fake", finished=self.finished)
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,19 @@ from typing import Any
 
 import pytest
 
+from pss_integrations.loaders import load_fields
+
 README = Path(__file__).parents[1] / "README.md"
 
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def test_session_fields_are_as_shown(tmp_path: Path) -> None:
+    (tmp_path / "fields.json").write_text(blocks("json")[0], encoding="utf-8")
+    fields = load_fields(tmp_path / "fields.json")
+    assert (fields.project, fields.archived["version"], fields.other["owner"]) == ("Heron", "v1.9.0", "Mira Okafor")
 
 
 def test_set_up_is_two_lines() -> None:
@@ -42,7 +50,7 @@ def test_python_examples_run(
             searched.append(query_bundle.query_str)
             return [NodeWithScore(node=TextNode(text="slate-finch", id_="archived"), score=1.0)]
 
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PSS_HOME", str(tmp_path))
     monkeypatch.setattr(Settings, "_llm", MockLLM())
     compile_it, langchain, llama_index = blocks("python")
     scope: dict[str, Any] = {}

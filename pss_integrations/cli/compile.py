@@ -42,7 +42,11 @@ def compile_session(
     user_id: UserId = None,
     no_user: NoUser = False,
     fields: Annotated[
-        Path | None, typer.Option("--fields", help="Make the clue targets from these session fields (JSON).")
+        Path | None,
+        typer.Option(
+            "--fields",
+            help='Make the clue targets from session fields: {"project": "...", "active": {"version": "..."}, ...}.',
+        ),
     ] = None,
     targets: Annotated[
         Path | None, typer.Option("--targets", help="Clue targets of your own, one JSON object a line.")
@@ -111,7 +115,10 @@ def read(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Print the search clue that a session's state gives for a query."""
+    """Print the search clue that a session's state gives for a query.
+
+    The state is read whatever the query is; when to leave a query alone is decided by search and by the retrievers.
+    """
     key = session_key(session_id, user_id, no_user)
     with reading_manager(key, home, backbone, device, dtype) as manager:
         clue = manager.read(key, query)

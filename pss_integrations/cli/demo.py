@@ -22,11 +22,14 @@ from pss_integrations.cli.states import summary
 if TYPE_CHECKING:
     from pss_integrations.demo.run import Answered, Result
 
-_EXPLANATION = """\
-The questions leave unsaid what they are about, so a search for their words alone (raw) seldom finds the evidence.
-Each session's messages were compiled once into a state, a small adapter of the language model. With it loaded, the
-model writes a clue for the question, and the search with both (routed) finds the evidence; the messages are not read
-again. A state of another session (wrong) does not help: what is found comes from the session's own state."""
+_EXPLANATION = {
+    "raw": "a search for the question's own words, which leave unsaid what it is about.",
+    "routed": (
+        "the session was compiled once into a state, a small adapter of the language model. With it loaded the model "
+        "writes a clue, and the search is for both. The messages are not read again."
+    ),
+    "wrong": "the same with the state of another session, to see whether it is this session's state that helps.",
+}
 
 
 def demo(
@@ -54,7 +57,7 @@ def demo(
     if as_json:
         print_json(_record(result))
     else:
-        _print(result)
+        print_result(result)
     if not result.faces_agree:
         say("Error: LangChain and LlamaIndex did not return the same documents")
         raise typer.Exit(1)
@@ -109,7 +112,8 @@ def _question(one: Answered) -> dict[str, Any]:
     }
 
 
-def _print(result: Result) -> None:
+def print_result(result: Result) -> None:
+    """Print for people what a run showed."""
     console = Console(highlight=False)
     console.print(f"Data: {escape(result.scenario.name)}, {len(result.scenario.passages)} passages to search")
     console.print(f"Clue targets come from {escape(result.scenario.targets)}")
@@ -118,7 +122,10 @@ def _print(result: Result) -> None:
         console.print(_details(one, result))
     console.print()
     console.print(_scores(result))
-    console.print(f"\n{_EXPLANATION}\n")
+    console.print()
+    for way, text in _EXPLANATION.items():
+        console.print(f"[bold]{way}[/]: {text}")
+    console.print("* marks the evidence that a question asks for.\n")
     agree = "return the same documents" if result.faces_agree else "DISAGREE"
     console.print(f"LangChain and LlamaIndex {agree}. Clues meet the query by {result.composition!r}.")
     seconds = result.seconds

@@ -15,7 +15,7 @@ import transformers
 from torch import nn
 
 from pss_integrations.evaluation import krecords, pss320
-from pss_integrations.evaluation.peft_reference import PeftLoop
+from pss_integrations.evaluation.peft_reference import PeftLoop, quiet_peft
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.config import CompileConfig, StateConfig
 from pss_integrations.states.engine import Engine
@@ -161,7 +161,8 @@ def bench_bind(*, repeats: int) -> dict[str, Any]:
     vector = torch.randn(bank.layout.numel, generator=torch.Generator().manual_seed(_SEED)).bfloat16()
     modules = sorted({p.path.rpartition(".")[2] for p in bank.layout.projections})
     lora = LoraConfig(r=32, lora_alpha=64, target_modules=modules)
-    peft_model: Any = get_peft_model(_qwen(), lora, adapter_name="resident", autocast_adapter_dtype=False)
+    with quiet_peft():
+        peft_model: Any = get_peft_model(_qwen(), lora, adapter_name="resident", autocast_adapter_dtype=False)
     with tempfile.TemporaryDirectory() as folder:
         lora.save_pretrained(folder)
         tensors = {key: matrix.contiguous() for key, matrix in bank.layout.matrices(vector).items()}
@@ -175,7 +176,8 @@ def bench_bind(*, repeats: int) -> dict[str, Any]:
             peft_model.load_adapter(folder, "session", autocast_adapter_dtype=False)
             peft_model.delete_adapter("session")
 
-        bind, peft = _compare(ours, theirs, repeats)
+        with quiet_peft():
+            bind, peft = _compare(ours, theirs, repeats)
     return {
         "mebibytes": round(vector.numel() * 2 / 2**20, 1),
         "bind_unload_ms": bind.to_dict(),

@@ -7,7 +7,9 @@ documentation would.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,14 @@ from pss_integrations.states.reader import prompt_tokens
 from pss_integrations.types import ClueTarget
 
 _IGNORED = -100
+
+
+@contextmanager
+def quiet_peft() -> Generator[None]:
+    """Keep a warning to ourselves that nobody here can mend: peft asks transformers by a name that changed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +60,8 @@ class PeftLoop:
         options: dict[str, Any] = {**adapter_config, "inference_mode": False, "base_model_name_or_path": None}
         lora = LoraConfig(**options)
         self._backbone = backbone
-        self._model: Any = get_peft_model(backbone.model, lora, autocast_adapter_dtype=False)
+        with quiet_peft():
+            self._model: Any = get_peft_model(backbone.model, lora, autocast_adapter_dtype=False)
         self._parameters: dict[str, Tensor] = {
             name.replace(".default.", "."): p for name, p in self._model.named_parameters() if p.requires_grad
         }

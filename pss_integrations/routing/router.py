@@ -7,7 +7,7 @@ Reasons, in the order in which they are tried:
 ``self_contained``  raw    the query needs no session; the reader is never asked
 ``no_session``      raw    no complete identity
 ``no_state``        raw    nothing was compiled for the session
-``unusable_clue``   raw    the clue is blank, a heading, a loop or an echo
+``unusable_clue``   raw    the clue is blank, endless, a heading, a loop or an echo
 ``clue_failed``     raw    ``rrf``: the search with the clue failed, the raw one stands
 ``raw_failed``      pss    ``rrf``: the raw search failed, the one with the clue stands
 ``clue``            pss    the clue was used
@@ -161,7 +161,7 @@ class Rewriter:
             return None
 
     def _judge(self, query: str, clue: Clue, behind: int | None) -> Routed[Any]:
-        if not is_usable_clue(clue.text, query):
+        if not clue.finished or not is_usable_clue(clue.text, query):
             return Routed((), "raw", "unusable_clue", clue=clue, messages_behind=behind)
         return Routed((), "pss", "clue", self._composition, clue, behind)
 

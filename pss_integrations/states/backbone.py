@@ -91,7 +91,10 @@ def load_backbone(
     :raises WeightsNotFetched: If packaged weights are not cached and ``download`` is false.
     :raises UnsupportedBackbone: If ``name`` is no causal LM.
     """
-    place = torch.device(best_device() if device == "auto" else device)
+    try:
+        place = torch.device(best_device() if device == "auto" else device)
+    except RuntimeError as error:
+        raise InvalidInput(f"unknown device {device!r}: use auto, cpu, cuda or mps") from error
     if dtype not in ("auto", *_DTYPES):
         raise InvalidInput(f"unknown dtype {dtype!r}: use auto, {', '.join(_DTYPES)}")
     number = fast_dtype(place) if dtype == "auto" else _DTYPES[dtype]

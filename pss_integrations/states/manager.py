@@ -22,6 +22,7 @@ import platformdirs
 from pss_integrations.errors import CompileInProgress, InvalidInput, StateNotFound
 from pss_integrations.identity import UNSET, Unset
 from pss_integrations.states.config import CompileConfig, StateConfig
+from pss_integrations.states.history_targets import HistoryTargets
 from pss_integrations.states.manifest import BackboneInfo, Cursor, StateInfo, TargetInfo, WriteInfo, spoken
 from pss_integrations.states.scheduler import Scheduler, Work
 from pss_integrations.states.store import StateStore
@@ -39,7 +40,8 @@ Targets = TargetBuilder | Sequence[ClueTarget]
 
 def home_dir() -> Path:
     """Where states lie by default: ``PSS_HOME``, or the user's data directory."""
-    return Path(os.environ.get("PSS_HOME") or platformdirs.user_data_path("pss_integrations", appauthor=False))
+    named = os.environ.get("PSS_HOME")
+    return Path(named).expanduser() if named else platformdirs.user_data_path("pss-integrations", appauthor=False)
 
 
 class StateManager:
@@ -179,11 +181,11 @@ class StateManager:
 
     def read_batch(self, requests: Iterable[tuple[SessionKey, str]]) -> list[Clue]:
         """Read many queries, of many sessions, in as few passes as fit; in the order of the requests."""
-        return self._scheduler.wait(self._scheduler.submit(self._read(list(requests)), urgent=True))
+        return self._scheduler.wait(self._submit_read(requests))
 
     async def aread_batch(self, requests: Iterable[tuple[SessionKey, str]]) -> list[Clue]:
         """Do :meth:`read_batch` without blocking the event loop."""
-        return await asyncio.wrap_future(self._scheduler.submit(self._read(list(requests)), urgent=True))
+        return await asyncio.wrap_future(self._submit_read(requests))
 
     # --- what is stored
 
@@ -248,15 +250,18 @@ class StateManager:
     # --- work of the scheduler's thread
 
     def _build(self, messages: Sequence[Message], targets: Targets | None) -> tuple[TargetBuilder, list[ClueTarget]]:
+        _check_messages(messages)
         if not spoken(messages):
             raise InvalidInput("there are no messages to compile" if not messages else "all messages are blank")
-        if targets is None:
-            from pss_integrations.states.history_targets import HistoryTargets
-
-            builder: TargetBuilder = HistoryTargets()
-        else:
-            builder = ExplicitTargets(targets) if isinstance(targets, Sequence) else targets
-        return builder, builder.build(messages)
+        if isinstance(targets, Sequence):
+            return (explicit := ExplicitTargets(targets)), explicit.build(messages)
+        builder = targets or HistoryTargets()
+        if not (built := builder.build(messages)):
+            raise InvalidInput(
+                f"the target builder {builder.name!r} found nothing that a follow-up could refer to; give other "
+                "targets, or an empty list for a state that knows the history alone"
+            )
+        return builder, built
 
     def _submit_compile(
         self,
@@ -266,6 +271,7 @@ class StateManager:
         warm: bool,
         progress: Progress | None,
     ) -> Future[StateInfo]:
+        _check_key(key)
         if not built[1] and not self.config.history_steps:
             raise InvalidInput("no clue targets and history_steps=0: there is nothing to compile")
         if warm:
@@ -328,6 +334,13 @@ class StateManager:
             engine.keep(info, result.vector)
         return info
 
+    def _submit_read(self, requests: Iterable[tuple[SessionKey, str]]) -> Future[list[Clue]]:
+        pairs = list(requests)
+        for key, query in pairs:
+            _check_key(key)
+            _check_query(query)
+        return self._scheduler.submit(self._read(pairs), urgent=True)
+
     def _read(self, requests: Sequence[tuple[SessionKey, str]]) -> Work[list[Clue]]:
         infos = {key: self._store.info(key) for key in dict.fromkeys(key for key, _ in requests)}
         engine = self._engine()
@@ -358,3 +371,25 @@ class StateManager:
             lanes, memory = self._read_lanes, self._resident_bytes
             self._loaded = Engine(backbone, self.state, self.config, read_lanes=lanes, resident_bytes=memory)
         return self._loaded
+
+
+def _check_key(key: object) -> None:
+    """Refuse what is no session key, before any work."""
+    if not isinstance(key, SessionKey):
+        raise InvalidInput(f"a session is named by SessionKey(user_id=..., session_id=...), got {type(key).__name__}")
+
+
+def _check_query(query: object) -> None:
+    """Refuse what is no text, before any work."""
+    if not isinstance(query, str):
+        raise InvalidInput(f"a query must be a string, got {type(query).__name__}")
+
+
+def _check_messages(messages: Iterable[object]) -> None:
+    """Refuse what are no messages, before any work."""
+    for message in messages:
+        if not isinstance(message, Message):
+            raise InvalidInput(
+                f"messages must be Message values, got {type(message).__name__}: make them with "
+                "Message(role, text), or read a file with pss_integrations.loaders"
+            )

@@ -27,11 +27,9 @@ def prompt_for(request: str) -> str:
 def prompt_tokens(backbone: Backbone, request: str) -> list[int]:
     """Tokens of the prompt.
 
-    :raises InvalidInput: If the request is no string or longer than 1,024 tokens: whatever it is, it is no follow-up
+    :raises InvalidInput: If the request is longer than 1,024 tokens: whatever it is, it is no follow-up
         that leaves its scope unsaid.
     """
-    if not isinstance(request, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers without a type checker
-        raise InvalidInput(f"a query must be a string, got {type(request).__name__}")
     tokens = backbone.encode(prompt_for(request))
     if len(tokens) > min(MAX_QUERY_TOKENS, backbone.context_length // 2):
         raise InvalidInput(f"the query has {len(tokens)} tokens; at most {MAX_QUERY_TOKENS} can be read")

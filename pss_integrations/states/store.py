@@ -119,7 +119,9 @@ class StateStore:
         try:
             state_id = (home / _CURRENT).read_text(encoding="ascii").strip()
         except FileNotFoundError:
-            raise StateNotFound(f"no state was compiled for session {key.session_id!r} of {_user(key)}") from None
+            raise StateNotFound(
+                f"no state was compiled for session {key.session_id!r} of {_user(key)} in {self.root}"
+            ) from None
         except (OSError, UnicodeDecodeError) as error:
             raise StateCorrupt(f"{home / _CURRENT} cannot be read: {error}") from error
         if not (home / state_id).is_dir() or Path(state_id).name != state_id:

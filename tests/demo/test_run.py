@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import pytest
 from tiny import MESSAGES, TARGETS, tiny_backbone
 
+from pss_integrations.cli.demo import print_result
 from pss_integrations.demo import run
 from pss_integrations.demo.retrievers import LangChainSearch, LlamaIndexSearch
 from pss_integrations.demo.scenario import Question, Scenario, Session
@@ -68,6 +71,23 @@ def test_scores_are_means_over_the_questions(result: run.Result) -> None:
     assert result.score(lambda one: one.right.found) == pytest.approx(sum(found) / 3)
     assert len(result.states) == 2
     assert set(result.seconds) == {"compile", "read"}
+
+
+def test_people_see_clues_and_evidence(
+    result: run.Result, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    print_result(replace(result, seconds={**result.seconds, "load": 0.5}))
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    start = shown.index("now?")
+    assert shown[start + 1].startswith("raw missed")
+    assert shown[start + 2 : start + 6] == [
+        "routed clue Heron kit-9",
+        "routed found *new",
+        "wrong clue Crane kit-3",
+        "wrong missed other",
+    ]
+    assert any("LangChain and LlamaIndex return the same documents" in line for line in shown)
 
 
 def test_both_retrievers_return_what_the_searcher_found() -> None:

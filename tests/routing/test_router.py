@@ -84,6 +84,13 @@ async def test_an_unusable_clue_falls_back_and_is_shown(make_reader, mode: str, 
     assert index.searched == [(FOLLOW_UP, "raw")]
 
 
+async def test_a_clue_without_an_end_falls_back(make_reader, mode: str) -> None:
+    reader, index = make_reader({ADA: CLUE}), Index()
+    reader.finished = False
+    routed = await run(mode, router(reader), FOLLOW_UP, ADA, index)
+    assert (routed.route, routed.reason) == ("raw", "unusable_clue")
+
+
 @pytest.mark.parametrize("key", [SessionKey("bob", "s"), SessionKey(None, "s"), SessionKey("ada", "S")])
 async def test_only_the_exact_session_has_the_state(make_reader, mode: str, key: SessionKey) -> None:
     index = Index()

@@ -44,9 +44,11 @@ def test_weights_shape_and_vocabulary_all_enter_the_fingerprint() -> None:
     assert tiny_backbone().fingerprint == prints[0]
 
 
-def test_an_unknown_dtype_is_refused(saved: Path) -> None:
+def test_an_unknown_dtype_or_device_is_refused(saved: Path) -> None:
     with pytest.raises(InvalidInput, match="bfloat16"):
         load_backbone(saved, dtype="int3")
+    with pytest.raises(InvalidInput, match="auto, cpu, cuda or mps"):
+        load_backbone(saved, device="abacus")
 
 
 def test_text_survives_encoding() -> None:

@@ -292,6 +292,8 @@ def no_files(manager: StateManager) -> bool:
         (MESSAGES, [ClueTarget("now?", "x" * 80)], "at most 63"),
         (MESSAGES, [ClueTarget("now?", "a"), ClueTarget("now?", "b")], "two clues"),
         (MESSAGES, ["no target"], "ClueTarget"),
+        ([{"role": "user", "content": "hi"}], TARGETS, r"Message\(role, text\)"),
+        ([Message("user", "hello there"), Message("assistant", "hi")], None, "nothing that a follow-up could refer to"),
     ],
 )
 def test_bad_sessions_are_refused(
@@ -337,6 +339,8 @@ def test_an_endless_query_is_refused(manager: StateManager) -> None:
         manager.read(ADA, "x" * 1998)
     with pytest.raises(InvalidInput, match="must be a string"):
         manager.read(ADA, None)
+    with pytest.raises(InvalidInput, match=r"SessionKey\(user_id"):
+        manager.read("s1", "now?")
 
 
 def test_states_of_another_backbone_or_shape_are_refused(make_manager: MakeManager) -> None:
