@@ -11,18 +11,19 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from itertools import accumulate
+from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from torch.utils.checkpoint import checkpoint
 
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.config import CompileConfig, StateConfig
 from pss_integrations.states.history import Window
 from pss_integrations.states.lora import LoraBank
+from pss_integrations.states.loss import Conflicts, cross_entropy
+from pss_integrations.states.loss import leads as leads_of
 from pss_integrations.states.optimizer import Optimizer, initial_vector
 from pss_integrations.states.reader import decode, prompt_tokens
 from pss_integrations.states.split import SplitModel
@@ -30,7 +31,6 @@ from pss_integrations.types import ClueTarget
 
 logger = logging.getLogger(__name__)
 
-_LOGIT_ROWS = 512  # positions whose logits are held at once: vocabulary x 4 bytes each
 Progress = Callable[["CompileProgress"], None]
 
 
@@ -164,15 +164,7 @@ class Compiler:
 
     def _history_loss(self, lower: Tensor, first: int, labels: Tensor) -> Tensor:
         hidden = self._split.upper(lower)[0, first - 1 :]
-        parts = zip(hidden.split(_LOGIT_ROWS), labels.split(_LOGIT_ROWS), strict=True)
-        if len(labels) <= _LOGIT_ROWS:
-            return self._cross_entropy(hidden, labels) / len(labels)
-        # logits of a part are computed again in the backward pass instead of all being held
-        losses: list[Any] = [checkpoint(self._cross_entropy, h, y, use_reentrant=False) for h, y in parts]
-        return torch.stack(losses).sum() / len(labels)
-
-    def _cross_entropy(self, hidden: Tensor, labels: Tensor) -> Tensor:
-        return F.cross_entropy(self._split.logits(hidden), labels, reduction="sum")
+        return cross_entropy(self._split.norm(hidden), self._split.head, labels)[0]
 
     def _write_targets(
         self, optimizer: Optimizer, rows: Sequence[_Row], result: CompileResult, progress: Progress | None
@@ -200,29 +192,22 @@ class Compiler:
             logger.warning("%d of %d clue targets were not reproduced", len(rows) - result.reproduced, len(rows))
 
     def _target_loss(self, batch: Sequence[_Row], lower: Tensor, leads: list[float]) -> Tensor:
-        """Cross-entropy of the clues, plus a hinge where a conflicting clue parts from the right one.
-
-        Greedy decoding goes wrong at the first token that differs, so that is where the margin has to be.
-        """
-        logits, labels, row_of = self._supervised(batch, lower)
-        leads += _leads(logits.detach(), labels, row_of, len(batch))
-        loss = F.cross_entropy(logits, labels)
-        starts = [0]
-        for row in batch:
-            starts.append(starts[-1] + len(row.clue))
-        wrong = [(starts[i] + at, token) for i, row in enumerate(batch) for at, token in row.wrong]
-        if wrong and self._config.conflict_weight:
-            at, token = (torch.tensor(part, device=logits.device) for part in zip(*wrong, strict=True))
-            lead = logits[at, labels[at]] - logits[at, token]
-            loss = loss + self._config.conflict_weight * F.relu(self._config.conflict_margin - lead).mean()
+        """Cross-entropy of the clues, plus the margin against conflicting ones; notes by how much each row leads."""
+        hidden, labels, row_of = self._supervised(batch, lower)
+        starts = accumulate((len(row.clue) for row in batch), initial=0)
+        wrong = [(start + at, token) for start, row in zip(starts, batch, strict=False) for at, token in row.wrong]
+        config = self._config
+        conflicts = Conflicts(wrong, config.conflict_weight, config.conflict_margin) if config.conflict_weight else None
+        loss, margins = cross_entropy(self._split.norm(hidden), self._split.head, labels, conflicts)
+        leads += _worst(margins, row_of, len(batch))
         return loss
 
     def _supervised(self, batch: Sequence[_Row], lower: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits (N, V) at the positions that clue tokens follow, those tokens (N,), and their rows (N,)."""
+        """Last hidden states (N, D) at the positions that clue tokens follow, those tokens (N,), their rows (N,)."""
         spans = [(i, at) for i, row in enumerate(batch) for at in range(len(row.prompt) - 1, len(row.inputs))]
         rows, columns = torch.tensor(spans, device=lower.device).unbind(1)
         labels = torch.tensor([token for row in batch for token in row.clue], device=lower.device)
-        return self._split.logits(self._split.upper(lower)[rows, columns]), labels, rows
+        return self._split.upper(lower)[rows, columns], labels, rows
 
     def _step(self, optimizer: Optimizer, loss_of: Callable[[], Tensor]) -> float:
         with torch.enable_grad(), self._bank.use(self._lane, optimizer.leaves):
@@ -237,8 +222,9 @@ class Compiler:
             batch = rows[at : at + 16]
             with torch.no_grad(), self._bank.use(self._lane):
                 hidden = pad_sequence(list(lower[at : at + 16]), batch_first=True)
-                logits, labels, row_of = self._supervised(batch, hidden)
-            if min(_leads(logits, labels, row_of, len(batch))) < self._config.margin:
+                last, labels, row_of = self._supervised(batch, hidden)
+                margins = leads_of(self._split.logits(last), labels)
+            if min(_worst(margins, row_of, len(batch))) < self._config.margin:
                 return False
             yield
         prompts = [row.prompt for row in rows]
@@ -274,12 +260,10 @@ def _partings(clue: Sequence[int], conflicts: Sequence[Sequence[int]]) -> list[t
     return sorted(found)
 
 
-def _leads(logits: Tensor, labels: Tensor, rows: Tensor, count: int) -> list[float]:
-    """By how much the right token leads all others, at the worst position of each row."""
-    right = logits.gather(1, labels[:, None]).squeeze(1)
-    others = logits.scatter(1, labels[:, None], -torch.inf).amax(dim=1)
-    worst = torch.full((count,), torch.inf, device=logits.device)
-    return worst.scatter_reduce(0, rows, right - others, "amin").tolist()
+def _worst(margins: Tensor, rows: Tensor, count: int) -> list[float]:
+    """The least of the margins (N,) of each row."""
+    worst = torch.full((count,), torch.inf, device=margins.device)
+    return worst.scatter_reduce(0, rows, margins, "amin").tolist()
 
 
 def _tell(progress: Progress | None, event: CompileProgress) -> None:

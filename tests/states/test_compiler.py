@@ -40,19 +40,32 @@ def compiler(backbone: Backbone, state: StateConfig = SMALL, config: CompileConf
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("length", [1, 7, 20])
 def test_running_the_upper_layers_apart_changes_nothing(family: str, length: int) -> None:
+    """Close, not bitwise: attention over short texts is written out, which sums in another order."""
     backbone = tiny_backbone(family)
     split = SplitModel(backbone, layers=2)
     with torch.no_grad():
         parts = split.logits(split.upper(split.lower(IDS[:, :length])))
-        assert torch.equal(parts, backbone.model(IDS[:, :length]).logits)
+        whole = backbone.model(IDS[:, :length]).logits
+    torch.testing.assert_close(parts, whole, atol=1e-5, rtol=1e-4)
+    assert backbone.model.config._attn_implementation == "sdpa"
 
 
-def test_a_sliding_window_is_kept() -> None:
+def test_running_the_upper_layers_apart_is_bitwise_for_long_texts() -> None:
+    backbone = tiny_backbone()
+    split = SplitModel(backbone, layers=2)
+    ids = torch.arange(600).reshape(2, 300) % 250
+    with torch.no_grad():
+        assert torch.equal(split.logits(split.upper(split.lower(ids))), backbone.model(ids).logits)
+
+
+@pytest.mark.parametrize("length", [20, 300])
+def test_a_sliding_window_is_kept(length: int) -> None:
     backbone = tiny_backbone("mistral", sliding_window=4)
     split = SplitModel(backbone, layers=2)
+    ids = torch.arange(2 * length).reshape(2, length) % 250
     with torch.no_grad():
-        parts = split.logits(split.upper(split.lower(IDS)))
-        torch.testing.assert_close(parts, backbone.model(IDS).logits, atol=1e-6, rtol=1e-6)
+        parts = split.logits(split.upper(split.lower(ids)))
+        torch.testing.assert_close(parts, backbone.model(ids).logits, atol=1e-5, rtol=1e-4)
 
 
 def test_padding_on_the_right_does_not_change_cached_rows() -> None:
