@@ -49,7 +49,7 @@ def read_speed(
 @app.command("effect")
 def effect(
     sessions: Annotated[int, typer.Option("--sessions", min=2, help="How many sessions are compiled and asked.")] = 8,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the generated benchmark.")] = 11,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the generated benchmark.")] = 23,
     backbone: Backbone = None,
     device: Device = "auto",
     dtype: Dtype = "auto",

@@ -117,6 +117,7 @@ def print_result(result: Result) -> None:
     console = Console(highlight=False)
     console.print(f"Data: {escape(result.scenario.name)}, {len(result.scenario.passages)} passages to search")
     console.print(f"Clue targets come from {escape(result.scenario.targets)}")
+    _print_conversation(console, result)
     for one in result.answered:
         console.print(f"\n[bold]{escape(one.question.query)}[/]")
         console.print(_details(one, result))
@@ -125,7 +126,10 @@ def print_result(result: Result) -> None:
     console.print()
     for way, text in _EXPLANATION.items():
         console.print(f"[bold]{way}[/]: {text}")
-    console.print("* marks the evidence that a question asks for.\n")
+    measure = f"{result.scenario.metric_name}@{result.k}"
+    console.print(
+        f"* marks the evidence that a question asks for; {measure} counts it in the first {result.k} documents.\n"
+    )
     agree = "return the same documents" if result.faces_agree else "DISAGREE"
     console.print(f"LangChain and LlamaIndex {agree}. Clues meet the query by {result.composition!r}.")
     seconds = result.seconds
@@ -133,6 +137,14 @@ def print_result(result: Result) -> None:
         f"{seconds['load']:.1f} s to load the model, {seconds['compile']:.1f} s to compile {len(result.states)} "
         f"sessions, {seconds['read']:.2f} s for a routed search"
     )
+
+
+def _print_conversation(console: Console, result: Result) -> None:
+    session = result.scenario.sessions[0]
+    console.print(f"\nSession {escape(session.key.session_id)}, as it was compiled:")
+    for message in session.messages:
+        line = f"  {message.role}: {' '.join(message.text.split())}"
+        console.print(f"[dim]{escape(line)}[/]", overflow="ellipsis", no_wrap=True)
 
 
 def _details(one: Answered, result: Result) -> Table:

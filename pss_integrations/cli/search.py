@@ -40,7 +40,7 @@ def search(
         Composition,
         typer.Option(
             "--composition",
-            help="How the clue meets the query: append (both as one text), replace (the clue alone), rrf (rankings fused).",
+            help="How the clue meets the query: append (one text), replace (the clue alone), rrf (rankings fused).",
         ),
     ] = "append",
     explain: Annotated[bool, typer.Option("--explain", help="Show the text of the clue, and the query, too.")] = False,

@@ -16,12 +16,12 @@ def backbone() -> Backbone:
 
 
 def test_the_right_state_recovers_what_raw_wrong_and_zero_miss(backbone: Backbone) -> None:
-    found = session_effect(backbone, sessions=8, seed=11)
+    found = session_effect(backbone, sessions=8, seed=23)
     assert found["correct"] >= 0.70, found
     assert max(found["raw"], found["matched_wrong"], found["zero"]) <= 0.15, found
 
 
 def test_sixteen_records_in_one_state_are_read_by_requests_unseen_in_writing(backbone: Backbone) -> None:
-    found = records_effect(backbone, k=16, seed=11)
+    found = records_effect(backbone, k=16, seed=23)
     assert found["correct"] >= 0.90, found
     assert max(found["concatenation"], found["raw"]) <= 0.40, found
