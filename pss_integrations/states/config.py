@@ -82,8 +82,8 @@ class CompileConfig:
     warmup: int = 4
     max_grad_norm: float = 1.0
     margin: float = 0.5
-    conflict_weight: float = 0.5
-    conflict_margin: float = 2.0
+    conflict_weight: float = 2.0
+    conflict_margin: float = 4.0
     max_clue_tokens: int = 64
     history_window: int = 8192
     seed: int = 0

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from itertools import chain, zip_longest
+from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import chain, islice, zip_longest
 
 from pss_integrations.errors import InvalidInput
-from pss_integrations.states.cues import hyphenated_values
+from pss_integrations.states.cues import hyphenated_values, named_values, quantities, spelled_out
 from pss_integrations.states.field_targets import change_targets, pair_targets, scope_targets, theme_targets
-from pss_integrations.states.supersession import Standing, read_standing
-from pss_integrations.states.targets import DEFAULT_TRUSTED_ROLES, check_roles, clue_of, latest
+from pss_integrations.states.ledger import Change, Standing
+from pss_integrations.states.supersession import read_standing
+from pss_integrations.states.targets import DEFAULT_TRUSTED_ROLES, check_roles, clue_of, latest, says
 from pss_integrations.text import content_words, identifiers, names, normalise
 from pss_integrations.types import ClueTarget, Message, Role
 
@@ -32,10 +33,24 @@ _FOLLOW_UPS = (
     "and what came of it?",
     "What did people say about this one?",
 )
+# What is asked about one thing that changed, among others that did.
+_NOW = ("which {name} do we use now?", "what is the {name} now?", "current {name}, please")
+_BEFORE = ("which {name} did we use before?", "what was the {name} before?", "former {name}, please")
+_WHO_NOW = ("who is {name} now?", "current {name}, please")
+_WHO_BEFORE = ("who was {name} before?", "former {name}, please")
+_ROLE = re.compile(r"on-?call|owner|lead|author|contact|maintainer|reviewer|manager|assignee|guide|host|chair|head")
+_CHANGES_USED = 6  # of the things that changed, the latest
 _FOLLOW_UPS_USED, _SCOPE_USED, _OTHER_USED, _PAIR_USED = 12, 9, 3, 2  # requests per clue
+_SMALL_TALK = frozenset("fine good great nice cool bye goodbye morning evening afternoon welcome okay alright".split())
 _MAX_TERM = 48  # characters; longer ones are addresses and hashes, which nobody searches for
-_DECAY = 0.8  # of a mention's weight, with every later message
 _TOPIC = re.compile(r"^\W*(?:topic|subject|title)\s*[:=]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+_OURS = re.compile(r"\b(?:my|our) (?:new |own )?([^\W\d_]{3,})", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"\b(?:about|called|named|project|planning|working on|trip to|visit to|travel(?:ling)? to)(?: the| our| my| a)? $|"
+    r"^\W*(?:the )?$",
+    re.IGNORECASE,
+)
+_IS_OURS = re.compile(r",? (?:is|are)? ?(?:our|my|the|an?)\b", re.IGNORECASE)
 _PART = re.compile(r"\b(project|component|service|module)\s*[:=]\s*((?:(?![,;\n]|\.(?:\s|$)).)*)", re.IGNORECASE)
 _DASH = re.compile(r"\s+[-\u2013\u2014|/]\s+")
 _WORD = re.compile(r"\w(?:[\w.'\u2019&@+#-]*[\w+#])?")
@@ -77,37 +92,97 @@ class HistoryTargets:
         """Return the targets; none if no trusted message has a word of content."""
         trusted = [message for message in messages if message.role in self.trusted_roles]
         labels = _labels(message.text for message in trusted)
-        texts = [message.text for message in trusted if message.role != "system"]
-        terms = list(map(_guessed if self.vocabulary is None else _listed(self.vocabulary), texts))
-        standing = read_standing(texts, list(chain.from_iterable(terms)))
+        texts = [spelled_out(message.text) for message in trusted if message.role != "system"]
+        terms = _guessed(texts) if self.vocabulary is None else list(map(_listed(self.vocabulary), texts))
+        measured = [] if self.vocabulary is not None else chain.from_iterable(map(quantities, texts))
+        standing = read_standing(texts, [*chain.from_iterable(terms), *measured])
         if standing.active or standing.archived:
-            targets = _project_targets(labels, terms, standing)
+            targets = _project_targets(labels, terms, texts, standing)
         else:
             targets = _conversation_targets(labels, terms, texts, standing, 3 if self.vocabulary is None else 1)
         return _spread(latest(targets), self.max_targets)
 
 
-def _project_targets(labels: Sequence[str], terms: Sequence[list[str]], standing: Standing) -> list[ClueTarget]:
-    named = [name for name in _salient(terms) if name not in standing.values and not _has_digit(name)]
-    subject = labels or named[:2]
+def _project_targets(
+    labels: Sequence[str], terms: Sequence[list[str]], texts: Sequence[str], standing: Standing
+) -> list[ClueTarget]:
+    subject = labels or _subject(terms, texts, standing)
     # Without a superseded value it may as well be a conversation that happens to state one.
     follow_ups = [] if standing.archived else _follow_ups([*subject, *standing.active.values()])
+    several = standing.changes if len(standing.changes) > 1 else ()
+    scopes = scope_targets(subject, standing.active, standing.archived, _SCOPE_USED)
+    if several:
+        fields = {*standing.active, *standing.archived}
+        scopes = [
+            target for target in scopes if not any(name.casefold() in target.request.casefold() for name in fields)
+        ]
+    changed = change_targets(subject, standing.active, standing.archived, _OTHER_USED)
+    if several:  # value by value: an old one, what it runs and the new one may be too long for one part of a clue
+        clue = clue_of([*subject, *chain.from_iterable((*change.old, *change.new) for change in several)])
+        changed = [replace(target, clue=clue) for target in changed]
     return [
-        *theme_targets(subject, _OTHER_USED),
+        *scopes,
+        *chain.from_iterable(_one_change(subject[:1], change) for change in several[-_CHANGES_USED:]),
+        *changed,
         *pair_targets(subject, standing.pairs, _PAIR_USED),
-        *change_targets(subject, standing.active, standing.archived, _OTHER_USED),
-        *scope_targets(subject, standing.active, standing.archived, _SCOPE_USED),
+        *theme_targets(subject, _OTHER_USED),
         *follow_ups,
     ]
+
+
+def _one_change(subject: Sequence[str], change: Change) -> list[ClueTarget]:
+    """Return requests for one thing that changed: by its name, else by what it was or is."""
+    new, old = (_change_clue(subject, change.name, values) for values in (change.new, change.old))
+    is_role = change.name is not None and _ROLE.fullmatch(change.name) is not None
+    now, before = (_WHO_NOW, _WHO_BEFORE) if is_role else (_NOW, _BEFORE)
+    return [
+        *_asked(now, change.name or f"replacement for {change.old[-1]}", new, old),
+        *_asked(before, change.name or f"forerunner of {(change.new or change.old)[-1]}", old, new),
+    ]
+
+
+def _change_clue(subject: Sequence[str], name: str | None, values: Sequence[str]) -> str:
+    is_said = name is not None and any(says(value, name) for value in values)
+    return clue_of([*subject, *([] if is_said or name is None else [name]), *values]) if values else ""
+
+
+def _asked(forms: Sequence[str], name: str, clue: str, conflict: str) -> list[ClueTarget]:
+    conflicts = (conflict,) if conflict not in ("", clue) else ()
+    return [ClueTarget(form.format(name=name), clue, conflicts) for form in forms] if clue else []
+
+
+def _subject(terms: Sequence[list[str]], texts: Sequence[str], standing: Standing) -> list[str]:
+    """Return at most two names that the session is about, else the noun it calls its own ("my garden")."""
+    changing = [*standing.active.values(), *standing.archived.values()]
+    in_values = {word for value in changing for word in normalise(value).split()}
+    # What has a version, or no capital, needs more than one mention to be what all is about.
+    owners = {term.rsplit(" ", count)[0] for said in terms for term in said if _has_digit(term) for count in (1, 2)}
+    named = {
+        name: weight
+        for name, weight in _salient(terms, texts).items()
+        if weight > (1 if name[0].isupper() and name not in owners else 2)
+        and not _has_digit(name)
+        and not {*normalise(name).split()} <= in_values
+    }
+    # Who goes with the session is not its subject, unless nothing is named more.
+    most = max(named.values(), default=0)
+    subject = [name for name, weight in named.items() if weight * 2 > most and name not in standing.pairs.values()]
+    if named:
+        return (subject or [*named])[:2]
+    said = [content_words(text) for text in texts]
+    counts = {
+        word: sum(word in words for words in said) for text in texts for word in map(normalise, _OURS.findall(text))
+    }
+    return [word for word in sorted(counts, key=lambda word: -counts[word]) if word not in in_values][:1]
 
 
 def _conversation_targets(
     labels: Sequence[str], terms: Sequence[list[str]], texts: Sequence[str], standing: Standing, names_kept: int
 ) -> list[ClueTarget]:
-    subject, focus = [*labels, *_salient(terms)[:3]], [*labels, *_recent(terms)[:names_kept]]
+    subject, focus = [*labels, *islice(_salient(terms, texts), 3)], [*labels, *_recent(terms)[:names_kept]]
     if not subject:
-        words = list(map(content_words, texts))
-        subject, focus = _salient(words)[:6], _recent(words)[:6]
+        words = [[word for word in content_words(text) if word not in _SMALL_TALK] for text in texts]
+        subject, focus = [*islice(_salient(words, texts), 6)], _recent(words)[:6]
     return [
         *theme_targets(subject, 2 * _OTHER_USED),
         *pair_targets(subject[:2], standing.pairs, _PAIR_USED),
@@ -120,9 +195,17 @@ def _follow_ups(parts: Sequence[str]) -> list[ClueTarget]:
     return [ClueTarget(request, clue) for request in _FOLLOW_UPS[:_FOLLOW_UPS_USED]] if clue else []
 
 
-def _guessed(text: str) -> list[str]:
-    found = [*identifiers(text), *names(text), *hyphenated_values(text)]
-    return sorted({term for term in found if len(term) <= _MAX_TERM}, key=lambda term: (text.find(term), term))
+def _guessed(texts: Sequence[str]) -> list[list[str]]:
+    """Return what each text names; a name that one text makes sure is one in every other."""
+    found = [[*identifiers(text), *names(text), *hyphenated_values(text), *named_values(text)] for text in texts]
+    sure = {term for terms in found for term in terms if term[0].isupper() and term.isalpha()}
+    return [
+        sorted(
+            {term for term in (*terms, *(sure & {*_WORD.findall(text)})) if len(term) <= _MAX_TERM},
+            key=lambda term: (text.find(term), term),
+        )
+        for text, terms in zip(texts, found, strict=True)
+    ]
 
 
 def _listed(vocabulary: Collection[str]) -> Callable[[str], list[str]]:
@@ -150,16 +233,27 @@ def _listed(vocabulary: Collection[str]) -> Callable[[str], list[str]]:
     return find
 
 
-def _salient(terms: Sequence[list[str]]) -> list[str]:
-    """Return the terms of all messages, those mentioned most often and most lately first."""
-    weight: dict[str, float] = {}
+def _salient(terms: Sequence[list[str]], texts: Sequence[str]) -> dict[str, int]:
+    """Return the terms, the most salient first, with the number of messages that mention each.
+
+    What the first message with terms mentions counts one more, and two where a text says that it is about
+    it; so a late mention in passing comes last.
+    """
+    weight: dict[str, int] = {}
     spelling: dict[str, str] = {}
-    for age, said in zip(range(len(terms) - 1, -1, -1), terms, strict=True):
-        for term in filter(_has_letter, said):
-            folded = normalise(term)
-            weight[folded] = weight.get(folded, 0.0) + _DECAY**age
-            spelling[folded] = term
-    return [spelling[folded] for folded in sorted(weight, key=lambda folded: (-weight[folded], folded))]
+    opening = next((number for number, said in enumerate(terms) if said), 0)
+    for number, (said, text) in enumerate(zip(terms, texts, strict=True)):
+        for folded, term in {normalise(term): term for term in filter(_has_letter, said)}.items():
+            weight[folded] = weight.get(folded, 0) + 1 + (number == opening) + 2 * _is_topic(term, text)
+            spelling.setdefault(folded, term)
+    return {spelling[folded]: weight[folded] for folded in sorted(weight, key=lambda folded: -weight[folded])}
+
+
+def _is_topic(term: str, text: str) -> bool:
+    """Whether the text says that it is about the term: "about X", "our trip to X", "X is our service"."""
+    at = text.find(term)
+    opens = _ABOUT.search(text[max(0, at - 40) : at])
+    return opens is not None and (opens[0].strip() != "" or _IS_OURS.match(text, at + len(term)) is not None)
 
 
 def _recent(terms: Sequence[list[str]]) -> list[str]:

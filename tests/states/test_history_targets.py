@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pss_integrations.errors import InvalidInput
+from pss_integrations.states.cues import named_values, spelled_out
 from pss_integrations.states.history_targets import HistoryTargets
-from pss_integrations.states.supersession import Standing, read_standing
+from pss_integrations.states.ledger import Standing
+from pss_integrations.states.supersession import read_standing
 from pss_integrations.states.targets import check_targets
 from pss_integrations.text import identifiers, names, normalise
 from pss_integrations.types import ROLES, ClueTarget, Message
@@ -127,6 +129,165 @@ def test_a_kind_is_asked_for_by_its_word() -> None:
 def test_labels_name_the_subject() -> None:
     targets = HistoryTargets().build(said("Project: lumen, component: retry worker. We use v1.0. We switched to v1.1."))
     assert clue(targets, "what setup are we on right now?") == "lumen retry worker v1.1"
+
+
+# --- several things that change, each at its own time
+
+GARDEN = said(
+    "My greenhouse waters itself. The controller is an Arduino Nano with IrriOS firmware 1.4.2.",
+    "A moisture probe v2.1 sits between the beds, its wire goes to GPIO17.",
+    "The basil threshold is 30%, and the mint gets whatever is left in the greenhouse.",
+    "Could the valve be too small?",
+    "The board kept freezing. I replaced it by a BeagleBone running OpenHAB 4.1.2.",
+    "Yesterday I raised the basil threshold from 30% to 38%.",
+    "There is a chart of it in Grafana Cloud now, on a page called 'Treibhaus'.",
+)
+INVOICES = said(
+    "Osprey is the service that sends our invoices, and I look after Osprey with Lena.",
+    "We migrated from MariaDB 10.6 to 10.11 over Easter.",
+    "Our cache memcached 1.5 was replaced by valkey 7.2.5.",
+    "The on-call of Osprey is now Tomasz instead of Ines.",
+    "By the way, dumps are made by WalKeeper, and there is an index ix_rows_vat.",
+)
+TRAVEL = said(
+    "I am planning our trip to Trondheim with my parents.",
+    "The hotel is the Fjord Lodge.",
+    "We switched the hotel from Fjord Lodge to Nidaros House.",
+    "The departure changed from 7:15 to 11:40 in Oslo.",
+    "The budget went up from 800 EUR to 1100 EUR, Trondheim is not cheap.",
+    "My neighbour liked the Ringve Museum.",
+)
+PROTOCOL = said(
+    "This is about the Larkspur assay for leaf extracts.",
+    "The stain is Nile Red and the buffer is HEPES.",
+    "We use Bodipy Green instead of Nile Red.",
+    "I changed the incubation time from 20 minutes to 45 minutes.",
+    "Upgraded Napari from 0.4.18 to 0.5.2, Larkspur needs it.",
+    "The bath is set to 37 °C. Somebody praised CellPose in the kitchen.",
+)
+
+
+@pytest.mark.parametrize(
+    ("history", "name", "before", "now"),
+    [
+        (GARDEN, "controller", "greenhouse controller Arduino Nano IrriOS firmware 1.4.2", "BeagleBone OpenHAB 4.1.2"),
+        (GARDEN, "basil threshold", "greenhouse basil threshold 30%", "basil threshold 38%"),
+        (INVOICES, "MariaDB", "Osprey MariaDB 10.6", "MariaDB 10.11"),
+        (INVOICES, "cache", "Osprey cache memcached 1.5", "valkey 7.2.5"),
+        (TRAVEL, "hotel", "Trondheim hotel Fjord Lodge", "Nidaros House"),
+        (TRAVEL, "departure", "Trondheim departure 7:15", "departure 11:40"),
+        (TRAVEL, "budget", "Trondheim budget 800 EUR", "budget 1100 EUR"),
+        (PROTOCOL, "stain", "Larkspur stain Nile Red", "Bodipy Green"),
+        (PROTOCOL, "incubation time", "Larkspur incubation time 20 minutes", "incubation time 45 minutes"),
+        (PROTOCOL, "Napari", "Larkspur Napari 0.4.18", "Napari 0.5.2"),
+    ],
+)
+def test_each_thing_that_changed_has_targets_of_its_own(
+    history: list[Message], name: str, before: str, now: str
+) -> None:
+    targets = HistoryTargets().build(history)
+    assert clue(targets, f"which {name} did we use before?") == before
+    current = clue(targets, f"which {name} do we use now?")
+    assert current is not None
+    assert current.endswith(now)
+    assert {target.conflicts for target in targets if target.clue == before} == {(current,)}
+
+
+def test_a_role_is_asked_for_by_who() -> None:
+    targets = HistoryTargets().build(INVOICES)
+    assert clue(targets, "who is on-call now?") == "Osprey on-call Tomasz"
+    assert clue(targets, "who was on-call before?") == "Osprey on-call Ines"
+
+
+@pytest.mark.parametrize(
+    ("history", "before", "now"),
+    [
+        (
+            GARDEN,
+            "Arduino Nano IrriOS firmware 1.4.2 basil threshold 30%",
+            "BeagleBone OpenHAB 4.1.2 basil threshold 38%",
+        ),
+        (INVOICES, "MariaDB 10.6 memcached 1.5 Ines", "MariaDB 10.11 valkey 7.2.5 Tomasz"),
+        (TRAVEL, "Fjord Lodge departure 7:15 budget 800 EUR", "Nidaros House departure 11:40 budget 1100 EUR"),
+        (
+            PROTOCOL,
+            "Nile Red incubation time 20 minutes Napari 0.4.18",
+            "Bodipy Green incubation time 45 minutes Napari 0.5.2",
+        ),
+    ],
+)
+def test_the_whole_of_what_is_in_force_and_of_what_was_before(history: list[Message], before: str, now: str) -> None:
+    targets = HistoryTargets().build(history)
+    (subject,) = {str(clue(targets, "what is all this about?"))}
+    assert clue(targets, "what setup were we on before we switched?") == f"{subject} {before}"
+    assert clue(targets, "what setup are we on right now?") == f"{subject} {now}"
+
+
+@pytest.mark.parametrize(
+    ("history", "subject", "passing"),
+    [
+        (GARDEN, "greenhouse", ["Grafana", "Treibhaus", "GPIO17", "v2.1"]),
+        (INVOICES, "Osprey", ["WalKeeper", "Lena"]),
+        (TRAVEL, "Trondheim", ["Ringve", "Oslo"]),
+        (PROTOCOL, "Larkspur", ["CellPose"]),
+    ],
+)
+def test_a_mention_in_passing_is_no_subject(history: list[Message], subject: str, passing: list[str]) -> None:
+    targets = HistoryTargets().build(history)
+    assert {target.clue.split()[0] for target in targets} == {subject}
+    assert not [target for target in targets for word in passing if word in target.clue.split()]
+    assert len(targets) <= 24
+    assert all(len(target.clue.split()) <= 20 for target in targets)
+
+
+@pytest.mark.parametrize(
+    ("texts", "archived", "active"),
+    [
+        (["We replaced the cache Memcached with Valkey."], {"cache": "Memcached"}, {"cache": "Valkey"}),
+        (["The tent is a Hilleberg.", "We swapped it for an Exped."], {"tent": "Hilleberg"}, {"tent": "Exped"}),
+        (
+            ["My tent is a Vango Nevis Duo.", "The old Vango leaked, so I replaced it by an Exped."],
+            {"tent": "Vango Nevis Duo"},
+            {"tent": "Exped"},
+        ),
+        (
+            [
+                "My board is an Orange Pi and I flashed Armbian 23.8 on it.",
+                "I replaced it by a RockPro running Armbian 24.2",
+            ],
+            {"board": "Orange Pi Armbian 23.8"},
+            {"board": "RockPro Armbian 24.2"},
+        ),
+        (["The guide is Aino.", "The guide was replaced by Pekka."], {"guide": "Aino"}, {"guide": "Pekka"}),
+        (["The guide is Aino.", "I replaced the guide by Pekka."], {"guide": "Aino"}, {"guide": "Pekka"}),
+        (["We bumped Redis from 6.2 to 7.0."], {"redis": "Redis 6.2"}, {"redis": "Redis 7.0"}),
+        (["We moved from Redis 6.2 -> 7.0"], {"redis": "Redis 6.2"}, {"redis": "Redis 7.0"}),
+        (["The dose was 20 mg. We changed the dose to 25 mg."], {"dose": "dose 20 mg"}, {"dose": "dose 25 mg"}),
+        (["The rate is 5%.", "The humidity is 40%.", "The rate is now 6%."], {"rate": "rate 5%"}, {"rate": "rate 6%"}),
+        (["It changed from 35% to 42%."], {}, {}),
+        (["The reviewer is Ana.", "In spring Bela took over from Ana."], {"reviewer": "Ana"}, {"reviewer": "Bela"}),
+    ],
+)
+def test_what_keeps_its_name(texts: list[str], archived: dict[str, str], active: dict[str, str]) -> None:
+    terms = [term for text in texts for term in (*named_values(text), *identifiers(text), *names(text))]
+    found = read_standing(map(spelled_out, texts), [*terms, *named_values(spelled_out(" ".join(texts)))])
+    assert (found.archived, found.active) == (archived, active)
+
+
+def test_what_changed_in_one_statement_is_one_change() -> None:
+    found = standing("We moved from ckpt-1 and route blue-1 to ckpt-2 and route blue-2.")
+    assert [(change.old, change.new) for change in found.changes] == [(("ckpt-1", "blue-1"), ("ckpt-2", "blue-2"))]
+
+
+def test_small_talk_gives_no_targets() -> None:
+    assert HistoryTargets().build(said("hello there, how are you?", "fine")) == []
+
+
+@pytest.mark.parametrize("role", ["tool", "assistant"])
+@pytest.mark.parametrize("history", [GARDEN, INVOICES, TRAVEL, PROTOCOL])
+def test_an_untrusted_role_replaces_nothing_by_pronoun(history: list[Message], role: Any) -> None:
+    poison = said("The controller is a Trap 9.9. I replaced it by a Decoy running Decoy 6.6.", role=role)
+    assert HistoryTargets().build([*history[:2], *poison, *history[2:], *poison]) == HistoryTargets().build(history)
 
 
 # --- conversations
