@@ -201,11 +201,16 @@ def _guessed(texts: Sequence[str]) -> list[list[str]]:
     sure = {term for terms in found for term in terms if term[0].isupper() and term.isalpha()}
     return [
         sorted(
-            {term for term in (*terms, *(sure & {*_WORD.findall(text)})) if len(term) <= _MAX_TERM},
+            {term for term in (*terms, *(sure & _words(text))) if len(term) <= _MAX_TERM},
             key=lambda term: (text.find(term), term),
         )
         for text, terms in zip(texts, found, strict=True)
     ]
+
+
+def _words(text: str) -> set[str]:
+    """Return the words as they are spelled, a possessive without its ending."""
+    return {re.sub(r"['\u2019]s$", "", word) for word in _WORD.findall(text)}
 
 
 def _listed(vocabulary: Collection[str]) -> Callable[[str], list[str]]:

@@ -413,3 +413,11 @@ def test_every_word_of_a_clue_comes_from_a_trusted_message(history: list[Message
 def test_with_any_vocabulary_nothing_raises(history: list[Message], vocabulary: list[str]) -> None:
     builder = HistoryTargets(trusted_roles=frozenset(ROLES), vocabulary=vocabulary)  # pyright: ignore[reportArgumentType]
     assert builder.build(history) == builder.build(history)
+
+
+def test_a_possessive_at_the_start_mentions_the_name() -> None:
+    messages = [
+        Message("user", "Heron's renderer runs on version v1.9.0, checkpoint ckpt-1177."),
+        Message("user", "We switched Heron to version v2.3.1, checkpoint ckpt-4821."),
+    ]
+    assert {target.clue.split()[0] for target in HistoryTargets().build(messages)} == {"Heron"}
