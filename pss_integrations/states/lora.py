@@ -81,14 +81,6 @@ class Layout:
                 raise StateCorrupt(f"{key} has shape {tuple(tensors[key].shape)}, expected {shape}")
         return torch.cat([tensors[key].reshape(-1) for key in self.spans])
 
-    def side(self, name: str) -> Tensor:
-        """Mask (numel,) of the entries that belong to A or to B."""
-        mask = torch.zeros(self.numel, dtype=torch.bool)
-        for key, matrix in self.matrices(mask).items():
-            if f".lora_{name}." in key:
-                matrix.fill_(True)
-        return mask
-
     def segment(self, index: int, rank: int) -> Tensor:
         """Mask (numel,) of the entries of one segment: ``rank`` rows of each A and columns of each B."""
         mask = torch.zeros(self.numel, dtype=torch.bool)
