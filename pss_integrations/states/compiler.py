@@ -90,13 +90,7 @@ class Compiler:
     def __init__(
         self, backbone: Backbone, bank: LoraBank, state: StateConfig, config: CompileConfig, *, lane: int = 0
     ) -> None:
-        self._backbone, self._bank, self._state, self._config, self._lane = (
-            backbone,
-            bank,
-            state,
-            config,
-            lane,
-        )
+        self._backbone, self._bank, self._state, self._config, self._lane = backbone, bank, state, config, lane
         self._split = SplitModel(backbone, state.layers)
         self._stored: torch.dtype = getattr(torch, state.dtype)
 
@@ -115,12 +109,13 @@ class Compiler:
         :param start: A state vector (numel,) to go on from; a fresh one otherwise.
         """
         begun = time.perf_counter()
-        fresh = initial_vector(self._bank.layout, self._config.seed)
-        result = CompileResult(fresh, targets=len(targets), windows=len(windows))
+        if start is None:
+            start = initial_vector(self._bank.layout, self._config.seed)
+        result = CompileResult(start, targets=len(targets), windows=len(windows))
         result.history_tokens = sum(len(w.tokens) - w.past for w in windows)
         try:
-            self._bank.bind(self._lane, fresh if start is None else start)
-            optimizer = Optimizer(self._bank, self._lane, fresh if start is None else start, self._stored, self._config)
+            self._bank.bind(self._lane, start)
+            optimizer = Optimizer(self._bank, self._lane, start, self._stored, self._config)
             if windows and self._config.history_steps:
                 yield from self._write_history(optimizer, windows, result, progress)
             if targets:
