@@ -2,6 +2,7 @@ from pss_integrations import demo
 from pss_integrations.evaluation import pss320
 from pss_integrations.evaluation.metrics import all_recall_at_k
 from pss_integrations.evaluation.pss320 import Probe
+from pss_integrations.evaluation.pss320_audit import audit
 from pss_integrations.retrieval import BM25Index
 
 
@@ -23,9 +24,9 @@ def test_the_history_tells_every_field_and_the_archived_ones_first() -> None:
 
 def test_questions_pass_the_same_audit_as_generated_ones() -> None:
     questions = demo.demo_questions()
-    session = pss320.BenchmarkSession(demo.KEY, demo.demo_messages(), demo.demo_fields(), questions, "demo")
+    session = pss320.BenchmarkSession(demo.KEY, demo.demo_messages(), demo.demo_fields(), questions, "demo", "test")
     assert len(questions) == 6
-    assert pss320.audit(pss320.Benchmark((session,), demo.demo_pool())) == []
+    assert audit(pss320.Benchmark((session,), demo.demo_pool()), targets={}) == []
 
 
 def test_the_pool_holds_many_sessions_and_none_shares_a_name_with_the_demo() -> None:

@@ -28,7 +28,11 @@ def demo_fields() -> SessionFields:
 def demo_questions() -> tuple[Probe, ...]:
     """Follow-ups that leave their scope unsaid; each has evidence in :func:`demo_pool`."""
     return tuple(
-        Probe(evidence=tuple(frozenset(group) for group in question.pop("evidence")), **question)
+        Probe(
+            evidence=tuple(frozenset(group) for group in question.pop("evidence")),
+            answers=tuple(question.pop("answers")),
+            **question,
+        )
         for question in json.loads(_read("questions.json"))
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 from typing import Final
+from zlib import crc32
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.evaluation import wording
@@ -18,10 +19,12 @@ class Names:
     Versions, checkpoints and routes have a fixed shape, so that none is the beginning of another.
 
     :param rng: Source of every draw: the same state of it gives the same names.
+    :param cohort: Even and odd cohorts share no name; ``None`` draws from all names.
     """
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, cohort: int | None = None) -> None:
         self._rng = rng
+        self._half = None if cohort is None else cohort % 2
         self._drawn: set[str] = set()
         self._parts: dict[str, list[str]] = wording.load("names")
 
@@ -50,8 +53,8 @@ class Names:
         )
 
     def person(self) -> str:
-        """A person such as ``"Ines Halvorsen"``; people may have the same name."""
-        return f"{self._pick('first_names')} {self._pick('last_names')}"
+        """A person such as ``"Ines Halvorsen"``."""
+        return self._fresh(lambda: f"{self._pick('first_names')} {self._pick('last_names')}")
 
     def date(self) -> str:
         """A date such as ``"12 March 2024"``; dates may be the same."""
@@ -67,7 +70,7 @@ class Names:
     def _fresh(self, draw: Callable[[], str]) -> str:
         for _ in range(_TRIES):
             name = draw()
-            if name not in self._drawn:
+            if name not in self._drawn and self._half in (None, crc32(name.encode()) % 2):
                 self._drawn.add(name)
                 return name
         raise InvalidInput("no unused names are left: generate fewer sessions or records")

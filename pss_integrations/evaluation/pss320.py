@@ -7,9 +7,7 @@ pool of all sessions' passages succeeds only with what the session knows.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
@@ -17,7 +15,7 @@ from typing import Any, Final
 from pss_integrations.errors import InvalidInput
 from pss_integrations.evaluation import wording
 from pss_integrations.evaluation.names import Names
-from pss_integrations.evaluation.pss320_facts import Facts, draw_facts
+from pss_integrations.evaluation.pss320_facts import Facts, Split, draw_facts
 from pss_integrations.types import Message, Passage, SessionFields, SessionKey
 
 CATEGORIES: Final = (
@@ -43,12 +41,14 @@ class Probe:
         nothing answers the question.
     :param gold_rewrite: The question with its scope named, or :data:`UNSUPPORTED`.
     :param category: One of the benchmark's categories.
+    :param answers: What the evidence answers, part by part; no clue target says it.
     """
 
     query: str
     evidence: tuple[frozenset[str], ...]
     gold_rewrite: str
     category: str
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ class BenchmarkSession:
     :param fields: What a caller would know of it in structured form.
     :param probes: Questions asked after the last message.
     :param source_group: Sessions of one group share their subject: split by group, never by session.
+    :param split: What the session may be used for: choices are made on calibration sessions alone.
     """
 
     key: SessionKey
@@ -67,6 +68,7 @@ class BenchmarkSession:
     fields: SessionFields
     probes: tuple[Probe, ...]
     source_group: str
+    split: Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,34 +78,42 @@ class Benchmark:
     sessions: tuple[BenchmarkSession, ...]
     passages: tuple[Passage, ...]
 
+    def split(self, name: Split) -> tuple[BenchmarkSession, ...]:
+        """The sessions of one split: of 320, 64 for calibration and 256 for the test, without a common group."""
+        return tuple(session for session in self.sessions if session.split == name)
+
 
 def generate(sessions: int = 320, *, seed: int) -> Benchmark:
     """Generate the benchmark; the same arguments give the same content on every machine.
 
-    A smaller benchmark is the beginning of a larger one with the same seed. Different seeds give different names.
+    A smaller benchmark is the beginning of a larger one with the same seed. An even and an odd seed give cohorts that
+    share no project, configuration, version, checkpoint, route or person.
 
-    :param sessions: How many sessions; up to about 1,500 can get names of their own.
+    :param sessions: How many sessions; up to about 380 can get names of their own.
     :param seed: Which benchmark.
     :raises InvalidInput: If ``sessions`` is below 1, or so high that names run out.
     """
     if sessions < 1:
         raise InvalidInput(f"a benchmark needs at least 1 session, got {sessions}")
     rng = Random(f"pss320 {seed}")
-    names = Names(rng)
+    names = Names(rng, cohort=seed)
     made: list[BenchmarkSession] = []
     pool: list[Passage] = []
     for index in range(sessions):
         name = f"pss320-{seed}-{index:04}"
         facts = draw_facts(index, names, rng)
-        passages = _write_passages(name, facts, rng)
+        # Each part draws from a source of its own, so that another phrasing in one changes no other.
+        histories, documents, questions = (Random(f"{name} {part}") for part in ("history", "passages", "probes"))
+        passages = _write_passages(name, facts, documents)
         pool += passages.values()
         made.append(
             BenchmarkSession(
                 key=SessionKey(f"user-{name}", name),
-                messages=tuple(_write_history(facts, rng)),
+                messages=tuple(_write_history(facts, histories)),
                 fields=facts.fields,
-                probes=tuple(_write_probes(index, passages, facts, rng)),
+                probes=tuple(_write_probes(index, passages, facts, questions)),
                 source_group=facts.domain,
+                split=facts.split,
             )
         )
     return Benchmark(tuple(made), tuple(pool))
@@ -150,54 +160,5 @@ def _write_probes(index: int, passages: dict[str, Passage], facts: Facts, rng: R
             evidence=tuple(frozenset(passages[kind].doc_id for kind in group) for group in intent["evidence"]),
             gold_rewrite=facts.write(intent["rewrite"]),
             category=category,
+            answers=tuple(facts.write(answer) for answer in intent.get("answers", ())),
         )
-
-
-def audit(benchmark: Benchmark) -> list[str]:
-    """Check the construction; returns one line per problem, none if all is well.
-
-    Checked: ids are unique; sessions share no name and no word of a project; no probe names its scope or the
-    component; evidence exists and, all groups together, holds every name that the gold rewrite uses, at least two of
-    them (or all) in each passage; only null and conflict probes have no evidence.
-    """
-    texts = {passage.doc_id: f"{passage.title}\n{passage.text}" for passage in benchmark.passages}
-    problems = [
-        *_repeated("passage id", (passage.doc_id for passage in benchmark.passages)),
-        *_repeated("session key", (session.key.digest for session in benchmark.sessions)),
-        *_repeated("name", (name for session in benchmark.sessions for name in _names(session.fields))),
-        *_repeated(
-            "project word", (word for session in benchmark.sessions for word in session.fields.project.lower().split())
-        ),
-    ]
-    for session in benchmark.sessions:
-        for probe in session.probes:
-            where = f"{session.key.session_id}, {probe.query!r}"
-            problems += [f"{where}: {problem}" for problem in _probe_problems(probe, session.fields, texts)]
-    return problems
-
-
-def _repeated(what: str, values: Iterable[str]) -> list[str]:
-    return [f"{what} {value!r} occurs {count} times" for value, count in Counter(values).items() if count > 1]
-
-
-def _names(fields: SessionFields) -> list[str]:
-    return [fields.project, *fields.active.values(), *fields.archived.values()]
-
-
-def _probe_problems(probe: Probe, fields: SessionFields, texts: dict[str, str]) -> Iterator[str]:
-    scope = [*_names(fields), *fields.project.split(), *([fields.component] if fields.component else [])]
-    for name in scope:
-        if re.search(rf"\b{re.escape(name)}\b", probe.query, re.IGNORECASE):
-            yield f"names {name!r}"
-    if bool(probe.evidence) == (probe.gold_rewrite == UNSUPPORTED):
-        yield f"has {len(probe.evidence)} evidence groups and the gold rewrite {probe.gold_rewrite!r}"
-    needed = [name for name in _names(fields) if name in probe.gold_rewrite]
-    gold = [doc_id for group in probe.evidence for doc_id in group]
-    for doc_id in gold:
-        if doc_id not in texts:
-            yield f"evidence {doc_id!r} is not in the pool"
-        elif sum(name in texts[doc_id] for name in needed) < min(2, len(needed)):
-            yield f"evidence {doc_id!r} holds too few of {needed}"
-    for name in needed:
-        if not any(name in texts.get(doc_id, "") for doc_id in gold):
-            yield f"no evidence holds {name!r} of the gold rewrite"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from pss_integrations.evaluation import wording
 from pss_integrations.evaluation.names import Names
@@ -12,11 +12,14 @@ from pss_integrations.types import SessionFields
 
 _SESSIONS_IN_A_ROW = 4  # the period of the categories, so that each meets every domain equally often
 _ROLLBACKS = 0.2
+_CALIBRATION_EVERY = 5  # of the domains: 4 of 20, so 64 of 320 sessions
+
+Split = Literal["calibration", "test"]
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One configuration of a project, and why it was or would be left (``symptom``)."""
+    """One configuration of a project: its names, which the history tells, and what only documents say of it."""
 
     configuration: str
     version: str
@@ -25,6 +28,8 @@ class Configuration:
     value: str
     score: str
     symptom: str
+    restart: str
+    training: str
 
     @property
     def names(self) -> dict[str, str]:
@@ -37,10 +42,12 @@ class Facts:
     """The facts of one session; ``old`` was in force first, ``new`` is in force now."""
 
     domain: str
+    split: Split
     project: str
     component: str
     purpose: str
     owner: str
+    deputy: str
     date: str
     setting: str
     metric: str
@@ -75,10 +82,12 @@ def draw_facts(index: int, names: Names, rng: Random) -> Facts:
     old, new = _draw_configurations(domain, setting["unit"], names, rng)
     return Facts(
         domain=domain["name"],
+        split="calibration" if domains.index(domain) % _CALIBRATION_EVERY == 0 else "test",
         project=names.project(),
         component=rng.choice(domain["components"]),
         purpose=rng.choice(domain["purposes"]),
         owner=names.person(),
+        deputy=names.person(),
         date=names.date(),
         setting=setting["name"],
         metric=rng.choice(vocabulary["metrics"]),
@@ -92,6 +101,7 @@ def draw_facts(index: int, names: Names, rng: Random) -> Facts:
 
 def _draw_configurations(domain: dict[str, Any], unit: str, names: Names, rng: Random) -> list[Configuration]:
     values = rng.sample(range(8, 97), 2)
+    minutes = rng.sample(range(3, 58), 2)
     symptoms = rng.sample(domain["symptoms"], 2)
     return [
         Configuration(
@@ -102,8 +112,10 @@ def _draw_configurations(domain: dict[str, Any], unit: str, names: Names, rng: R
             value=f"{value} {unit}",
             score=f"{rng.randrange(610, 990) / 10} percent",
             symptom=symptom,
+            restart=f"{restart} minutes",
+            training=f"{rng.randrange(5, 80)} hours",
         )
-        for version, value, symptom in zip(_draw_versions(names, rng), values, symptoms, strict=True)
+        for version, value, symptom, restart in zip(_draw_versions(names, rng), values, symptoms, minutes, strict=True)
     ]
 
 

@@ -30,8 +30,14 @@ def test_names_have_their_shape_and_are_never_drawn_twice(kind: str, seed: int) 
 def test_no_name_is_the_beginning_of_another() -> None:
     names = Names(Random(3))
     for draw in (names.version, names.checkpoint, names.route):
-        drawn = sorted(draw() for _ in range(2000))
+        drawn = sorted(draw() for _ in range(1500))
         assert not any(after.startswith(name) for name, after in pairwise(drawn))
+
+
+@pytest.mark.parametrize("kind", [*SHAPES, "person"])
+def test_even_and_odd_cohorts_share_no_name(kind: str) -> None:
+    even, odd = Names(Random(1), cohort=2), Names(Random(1), cohort=3)
+    assert {getattr(even, kind)() for _ in range(400)}.isdisjoint(getattr(odd, kind)() for _ in range(400))
 
 
 def test_thousands_of_projects_share_no_word() -> None:
