@@ -11,7 +11,7 @@
     ├── BackboneError
     │   ├── WeightsNotFetched             packaged weights are not in the cache yet
     │   ├── WeightsCorrupt                a fetched file is not the one that was published
-    │   └── UnsupportedBackbone           the path holds no causal LM, or one the engine cannot adapt
+    │   └── UnsupportedBackbone           the path holds no such model, or one the engine cannot adapt
     └── StateError
         ├── StateNotFound (KeyError)      nothing was compiled for this session
         ├── StateMismatch                 compiled for another backbone or another configuration
@@ -70,7 +70,7 @@ class WeightsCorrupt(BackboneError):
 
 
 class UnsupportedBackbone(BackboneError):
-    """The name or path is no causal language model, or one whose layers the engine cannot adapt."""
+    """The name or path is no model of the kind that is needed, or one whose layers the engine cannot adapt."""
 
 
 class StateError(PSSError):

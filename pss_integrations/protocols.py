@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pss_integrations.types import Clue, Hit, Message, SessionKey
 
 
@@ -14,6 +17,37 @@ class Searcher(Protocol):
 
     def search(self, query: str, k: int) -> list[Hit]:
         """Return at most ``k`` hits, best first, ties by ``doc_id``; none if nothing matches."""
+        ...
+
+
+@runtime_checkable
+class ExpandingSearcher(Searcher, Protocol):
+    """Finds passages also by a query and a text that is added to it, such as a clue."""
+
+    def search_expanded(self, query: str, added: str, k: int, *, query_weight: float = 1.0) -> list[Hit]:
+        """Search with both, the query weighing ``query_weight`` to 1; a blank ``added`` is a plain search."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors that point the same way where the texts mean the same."""
+
+    @property
+    def name(self) -> str:
+        """What tells it from every other embedder; a saved index is only read with an embedder of its name."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of its vectors."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts that will be searched. Returns shape (texts, dimension)."""
+        ...
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts that will be searched with. Returns shape (texts, dimension)."""
         ...
 
 

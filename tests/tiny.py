@@ -1,8 +1,11 @@
-"""A tiny random backbone built in code: real classes, no weights to fetch."""
+"""A tiny random backbone and a tiny random encoder built in code: real classes, no weights to fetch."""
+
+import string
+from pathlib import Path
 
 import torch
 import transformers
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.types import ClueTarget, Message
@@ -45,6 +48,30 @@ def tiny_model(family: str = "llama", *, seed: int = 0, **shape: int) -> transfo
 
 def tiny_backbone(family: str = "llama", *, seed: int = 0, **shape: int) -> Backbone:
     return Backbone(tiny_model(family, seed=seed, **shape), tiny_tokenizer(), name=f"tiny-{family}")
+
+
+def save_tiny_encoder(directory: Path, *, seed: int = 0, max_tokens: int = 64) -> Path:
+    """BERT's classes and its WordPiece, with one piece per letter."""
+    letters = string.ascii_lowercase + string.digits
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *(f"##{letter}" for letter in letters)]
+    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
+    ).save_pretrained(directory)
+    torch.manual_seed(seed)
+    config = transformers.BertConfig(
+        vocab_size=len(pieces),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=max_tokens,
+        initializer_range=0.3,
+    )
+    transformers.BertModel(config, add_pooling_layer=False).save_pretrained(directory)
+    return directory
 
 
 MESSAGES = (

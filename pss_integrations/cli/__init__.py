@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from pss_integrations.cli import bench, models, states
+from pss_integrations.cli import bench, evaluate, models, states
 from pss_integrations.cli.compile import compile_session, read
 from pss_integrations.cli.demo import demo
 from pss_integrations.cli.doctor import doctor
@@ -27,6 +27,7 @@ app.command()(search)
 app.add_typer(states.app, name="states")
 app.add_typer(models.app, name="models")
 app.add_typer(bench.app, name="bench")
+app.add_typer(evaluate.app, name="evaluate")
 app.command()(doctor)
 
 

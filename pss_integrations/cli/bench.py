@@ -46,26 +46,6 @@ def read_speed(
     _print(bench_read(_loader(backbone, device, dtype), quick=quick, tell=say), as_json)
 
 
-@app.command("effect")
-def effect(
-    sessions: Annotated[int, typer.Option("--sessions", min=2, help="How many sessions are compiled and asked.")] = 8,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the generated benchmark.")] = 23,
-    backbone: Backbone = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    as_json: Json = False,
-) -> None:
-    """Recall with the right, a wrong and a zero state, and of 16 records in one state; takes some minutes."""
-    from pss_integrations.evaluation.effect import records_effect, session_effect
-
-    loaded = _loader(backbone, device, dtype)()
-    found = {
-        "sessions": session_effect(loaded, sessions=sessions, seed=seed, tell=say),
-        "records_16": records_effect(loaded, seed=seed, tell=say),
-    }
-    _print(found, as_json)
-
-
 def _loader(backbone: str | None, device: str, dtype: str) -> Callable[[], LoadedBackbone]:
     from pss_integrations.states.backbone import load_backbone
 

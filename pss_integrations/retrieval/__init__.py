@@ -1,6 +1,25 @@
-"""Full-text search, and fusion of rankings; runs without torch and without a framework."""
+"""Search by words and by meaning, and fusion of rankings; runs without a framework.
+
+``ChromaIndex`` and ``TransformerEmbedder`` are loaded when they are first used: one needs chromadb, one torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from pss_integrations.retrieval.bm25 import BM25Index
+from pss_integrations.retrieval.embedding import as_embedder
 from pss_integrations.retrieval.fusion import reciprocal_rank_fusion
 
-__all__ = ["BM25Index", "reciprocal_rank_fusion"]
+if TYPE_CHECKING:
+    from pss_integrations.retrieval.dense import ChromaIndex
+    from pss_integrations.retrieval.transformer import TransformerEmbedder
+
+_HOMES = {"ChromaIndex": "dense", "TransformerEmbedder": "transformer"}
+
+__all__ = ["BM25Index", "ChromaIndex", "TransformerEmbedder", "as_embedder", "reciprocal_rank_fusion"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pss_integrations import weights
 from pss_integrations.errors import InvalidInput, MissingExtra, UnsupportedBackbone
+from pss_integrations.weights.pretrained import load_pretrained
 
 try:
     import torch
     from torch import Tensor, nn
     from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 except ImportError as error:
     raise MissingExtra("states", error.name or "torch") from error
 
@@ -98,33 +97,14 @@ def load_backbone(
     if dtype not in ("auto", *_DTYPES):
         raise InvalidInput(f"unknown dtype {dtype!r}: use auto, {', '.join(_DTYPES)}")
     number = fast_dtype(place) if dtype == "auto" else _DTYPES[dtype]
-    source: str | Path = name
-    if str(name) in weights.MODELS:
-        source = weights.fetch(str(name)) if download else weights.path_of(str(name))
-    local_only = Path(source).exists() or not download
-    try:
-        with _no_progress_bar():
-            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local_only)
-            model: Any = AutoModelForCausalLM.from_pretrained(source, local_files_only=local_only, dtype=number)
-    except (OSError, ValueError, KeyError) as error:
-        hint = "" if download or Path(source).exists() else " (not in the local cache; pass download=True to fetch it)"
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise UnsupportedBackbone(f"{name} cannot be loaded as a causal LM{hint}: {reason}") from error
-    return Backbone(
-        model.to(place), tokenizer, name=str(name), fingerprint=_cached_fingerprint(source, model, tokenizer)
-    )
 
+    def load(source: str | Path, local_only: bool) -> Backbone:
+        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local_only)
+        model: Any = AutoModelForCausalLM.from_pretrained(source, local_files_only=local_only, dtype=number)
+        fingerprint = _cached_fingerprint(source, model, tokenizer)
+        return Backbone(model.to(place), tokenizer, name=str(name), fingerprint=fingerprint)
 
-@contextmanager
-def _no_progress_bar() -> Generator[None]:
-    """A second of loading needs no bar on everybody's stderr."""
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
+    return load_pretrained(name, "a causal LM", load, download=download)
 
 
 def best_device() -> str:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,6 +63,15 @@ def test_more_query_terms_never_lose_a_hit(found: list[Passage], query: str, mor
 def test_an_unknown_term_changes_nothing(found: list[Passage], query: str) -> None:
     index = BM25Index(found)
     assert find(index, f"{query}\nqqqqnope") == find(index, query)
+
+
+@given(passages, texts, texts, st.integers(1, 4))
+def test_a_whole_weight_repeats_the_query(found: list[Passage], query: str, added: str, weight: int) -> None:
+    index = BM25Index(found)
+    hits = index.search_expanded(query, added, max(1, len(index)), query_weight=weight)
+    times = weight if tokenize(added) else 1
+    repeated = {hit.doc_id: hit.score for hit in find(index, "\n".join([query] * times + [added]))}
+    assert {hit.doc_id: hit.score for hit in hits} == pytest.approx(repeated, rel=1e-5)
 
 
 @given(passages, st.lists(texts, max_size=4))

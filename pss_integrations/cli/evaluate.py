@@ -1,0 +1,220 @@
+"""``pssi evaluate``: does the right state help, and a wrong one not? One record per run, with a report."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pss_integrations import weights
+from pss_integrations.cli.options import DEFAULT_MODEL, Backbone, Device, Dtype, Json, fetch_weights
+from pss_integrations.cli.output import print_json, print_table, progress_bars, say
+
+if TYPE_CHECKING:
+    from pss_integrations.evaluation.record import RunRecord
+    from pss_integrations.evaluation.suites import Setup
+
+app = typer.Typer(no_args_is_help=True, help="Measure retrieval with states, controls and baselines.")
+
+_ENCODER = "all-minilm-l6-v2"
+
+
+class Searcher(StrEnum):
+    """What is searched with."""
+
+    bm25 = "bm25"
+    minilm = "minilm"
+
+
+class Split(StrEnum):
+    """Which sessions: choices are made on calibration sessions alone."""
+
+    calibration = "calibration"
+    test = "test"
+
+
+Searchers = Annotated[
+    list[Searcher], typer.Option("--searcher", help="Full-text or dense search; may be given several times.")
+]
+Out = Annotated[Path, typer.Option("--out", help="Each run gets a folder of its own here.")]
+Cache = Annotated[
+    Path | None,
+    typer.Option("--cache", help="Keep states and clues here, 5 MB a state. [default: in the cache directory]"),
+]
+QueryWeight = Annotated[
+    float, typer.Option("--query-weight", min=0.1, help="Weight of the query against what is appended to it.")
+]
+_BOTH = [Searcher.bm25, Searcher.minilm]
+_RUNS = Path("runs")
+
+
+@app.command("pss320")
+def run_pss320(
+    quick: Annotated[bool, typer.Option("--quick", help="16 sessions, and only what one state each can show.")] = False,
+    audit: Annotated[bool, typer.Option("--audit", help="Only check the construction of the benchmark.")] = False,
+    sessions: Annotated[
+        int | None, typer.Option("--sessions", min=2, help="The first so many. [default: 16 if quick, else 64]")
+    ] = None,
+    split: Annotated[Split, typer.Option("--split", help="Which sessions.")] = Split.calibration,
+    seed: Annotated[int, typer.Option("--seed", help="Which cohort: an even and an odd one share no name.")] = 0,
+    searcher: Searchers = _BOTH,
+    query_weight: QueryWeight = 1.0,
+    backbone: Backbone = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    out: Out = _RUNS,
+    cache: Cache = None,
+    as_json: Json = False,
+) -> None:
+    """Run PSS-320: underspecified questions in a pool of 320 synthetic sessions, with causal controls.
+
+    The whole of it compiles five states a session; a run that was stopped goes on where it was.
+    """
+    from pss_integrations.evaluation import suites
+
+    if audit:
+        _audit(seed, as_json)
+        return
+    with _setup(searcher, query_weight, backbone, device, dtype, cache) as setup:
+        count = sessions or (16 if quick else 64)
+        record = suites.run_pss320(setup, sessions=count, split=split.value, seed=seed, quick=quick)
+    _finish(record, out, as_json)
+
+
+@app.command("krecords")
+def run_krecords(
+    k: Annotated[
+        list[int] | None, typer.Option("--records", min=1, max=48, help="K; may be given several times.")
+    ] = None,
+    groups: Annotated[int, typer.Option("--groups", min=2, help="Sessions for each K.")] = 2,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the generated records.")] = 0,
+    searcher: Searchers = _BOTH,
+    backbone: Backbone = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    out: Out = _RUNS,
+    cache: Cache = None,
+    as_json: Json = False,
+) -> None:
+    """Run the K-record benchmark: does a question pick its record out of K in one state? By default 1 to 32."""
+    from pss_integrations.evaluation import suites
+
+    with _setup(searcher, 1.0, backbone, device, dtype, cache) as setup:
+        record = suites.run_krecords(setup, counts=k or suites.RECORD_COUNTS, groups=groups, seed=seed)
+    _finish(record, out, as_json)
+
+
+@app.command("sessions")
+def run_sessions(
+    data: Annotated[Path, typer.Argument(help="A folder with sessions.jsonl and corpus.jsonl.")],
+    sessions: Annotated[
+        int | None, typer.Option("--sessions", min=2, help="A fixed choice of so many, by hash. [default: all]")
+    ] = None,
+    states: Annotated[
+        bool,
+        typer.Option("--states/--no-states", help="Compile states and ask after the cut, or only compare text arms."),
+    ] = True,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Cut-off of Recall.")] = 3,
+    searcher: Searchers = _BOTH,
+    query_weight: QueryWeight = 1.0,
+    backbone: Backbone = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    out: Out = _RUNS,
+    cache: Cache = None,
+    as_json: Json = False,
+) -> None:
+    """Run recorded conversations. The record holds their questions and the clues: it is as private as they are."""
+    from pss_integrations.evaluation import suites
+    from pss_integrations.evaluation.datasets import load_sessions
+
+    loaded = load_sessions(data)
+    with _setup(searcher, query_weight, backbone, device, dtype, cache) as setup:
+        record = suites.run_recorded(setup, loaded, sessions=sessions, states=states, k=k)
+    _finish(record, out, as_json)
+
+
+@app.command("report")
+def report(
+    run: Annotated[Path, typer.Argument(help="A run's folder, or its run.json.")],
+    as_json: Json = False,
+) -> None:
+    """Write a run's report again, as Markdown and HTML, and print its figures."""
+    from pss_integrations.evaluation.record import RunRecord
+
+    _print(RunRecord.load(run), run if run.is_dir() else run.parent, as_json)
+
+
+def _audit(seed: int, as_json: bool) -> None:
+    from pss_integrations.evaluation import pss320, pss320_audit, suites
+
+    benchmark = pss320.generate(suites.POOL, seed=seed)
+    problems = pss320_audit.audit(benchmark)
+    shared = pss320_audit.overlap(benchmark)
+    if as_json:
+        print_json({"issues": len(problems), "problems": problems, "shared_wording": shared})
+    else:
+        say("\n".join([f"{len(problems)} issues", *problems]))
+        print_table(
+            ["targets from", *next(iter(shared.values()))],
+            [[name, *(f"{share:.2%}" for share in one.values())] for name, one in shared.items()],
+        )
+    if problems:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _setup(
+    searchers: Sequence[Searcher],
+    query_weight: float,
+    backbone: str | None,
+    device: str,
+    dtype: str,
+    cache: Path | None,
+) -> Generator[Setup]:
+    from pss_integrations.evaluation import suites
+    from pss_integrations.evaluation.source import CachedStates
+    from pss_integrations.retrieval import TransformerEmbedder
+    from pss_integrations.states.backbone import load_backbone
+    from pss_integrations.states.config import CompileConfig
+
+    if backbone is None:
+        fetch_weights(DEFAULT_MODEL)
+    factories: dict[str, suites.SearcherFactory] = {}
+    for name in dict.fromkeys(searchers):
+        if name is Searcher.minilm:
+            fetch_weights(_ENCODER)
+            factories[name.value] = suites.dense(TransformerEmbedder(_ENCODER))
+        else:
+            factories[name.value] = suites.bm25
+    loaded = load_backbone(backbone or DEFAULT_MODEL, device=device, dtype=dtype)
+    with progress_bars() as bars:
+        task = bars.add_task("starting", total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            bars.update(task, description=what, completed=done, total=total)
+
+        source = CachedStates(loaded, CompileConfig(), cache or weights.cache_dir() / "evaluation")
+        yield suites.Setup(source, factories, tell, query_weight)
+
+
+def _finish(record: RunRecord, out: Path, as_json: bool) -> None:
+    _print(record, record.save(out).parent, as_json)
+
+
+def _print(record: RunRecord, folder: Path, as_json: bool) -> None:
+    from pss_integrations.evaluation.analysis import summary
+    from pss_integrations.evaluation.report import write_report
+
+    written, page = write_report(record, folder)
+    found: dict[str, Any] = summary(record)
+    if as_json:
+        print_json({**found, "folder": str(folder), "report": str(written), "html": str(page)})
+        return
+    for searcher, arms in found["arms"].items():
+        print_table([f"{searcher}", found["metric"]], [[arm, f"{one['mean']:.3f}"] for arm, one in arms.items()])
+    say(f"Report: {page}")

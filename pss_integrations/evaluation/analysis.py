@@ -1,0 +1,159 @@
+"""What a record says: means over sessions with intervals, and the declared comparisons."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pss_integrations.errors import InvalidInput
+from pss_integrations.evaluation import metrics
+from pss_integrations.evaluation.families import FamilyResult, compare
+from pss_integrations.evaluation.metrics import Ranks, Result
+from pss_integrations.evaluation.record import Family, ProbeRecord, RunRecord
+from pss_integrations.evaluation.statistics import Interval, mean_interval
+
+METRICS: Final[Mapping[str, Callable[[Sequence[Ranks], int], list[float]]]] = {
+    "All-Recall": lambda ranks, k: [metrics.all_recall(one, k) for one in ranks],
+    "Recall": lambda ranks, k: [metrics.recall(one, k) for one in ranks],
+    "Hit": lambda ranks, k: [metrics.hit(one, k) for one in ranks],
+    "nDCG": lambda ranks, k: metrics.ndcg_at_k(list(map(_as_result, ranks)), k),
+    "MRR": lambda ranks, k: metrics.reciprocal_rank(list(map(_as_result, ranks))),
+}
+"""Metrics of many probes from the ranks of their evidence groups, by name. MRR looks at all that was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """One value per session: its mean over the probes with evidence.
+
+    :param groups: The source group of each of the sessions.
+    """
+
+    values: tuple[float, ...]
+    groups: tuple[str, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over sessions."""
+        return sum(self.values) / len(self.values)
+
+    @property
+    def units(self) -> tuple[str, ...] | None:
+        """What is resampled: the groups; the sessions if they all are of one group."""
+        return self.groups if len(set(self.groups)) > 1 else None
+
+    def interval(self) -> Interval:
+        """The mean with its interval."""
+        return mean_interval(self.values, groups=self.units)
+
+
+def scores(
+    record: RunRecord,
+    searcher: str,
+    arm: str,
+    *,
+    metric: str | None = None,
+    k: int | None = None,
+    category: str | None = None,
+) -> Scores:
+    """Score an arm.
+
+    :param metric: A key of :data:`METRICS`; the record's primary metric by default.
+    :param k: Cut-off; the record's by default.
+    :param category: Only probes of this category.
+    :raises InvalidInput: If the record holds no such searcher, arm or metric, or no probe has evidence.
+    """
+    _check_known("searcher", searcher, record.searchers)
+    _check_known("arm", arm, record.arms)
+    _check_known("metric", name := metric or record.metric, METRICS)
+    probes = [
+        (number, probe)
+        for number, session in enumerate(record.sessions)
+        for probe in session.probes
+        if probe.groups and category in (None, probe.category)
+    ]
+    if not probes:
+        raise InvalidInput(f"no probe of category {category!r} has evidence" if category else "no probe has evidence")
+    judged = METRICS[name]([probe.ranks[searcher][arm] for _, probe in probes], k or record.k)
+    of_session = defaultdict[int, list[float]](list)
+    for (number, _), value in zip(probes, judged, strict=True):
+        of_session[number].append(value)
+    return Scores(
+        tuple(sum(values) / len(values) for values in of_session.values()),
+        tuple(record.sessions[number].group for number in of_session),
+    )
+
+
+def family_result(record: RunRecord, searcher: str, family: Family) -> FamilyResult:
+    """Compare a family's treatment with its controls, on the primary metric."""
+    found = {
+        arm: scores(record, searcher, arm, category=family.category) for arm in (family.treatment, *family.controls)
+    }
+    values = {arm: one.values for arm, one in found.items()}
+    return compare(values, family.treatment, family.controls, groups=found[family.treatment].units)
+
+
+def summary(record: RunRecord) -> dict[str, Any]:
+    """The primary metric of every arm, and every declared family, as plain data."""
+    return {
+        "kind": record.kind,
+        "metric": f"{record.metric}@{record.k}",
+        "sessions": len(record.sessions),
+        "arms": {
+            searcher: {arm: _plain(scores(record, searcher, arm).interval()) for arm in record.arms}
+            for searcher in record.searchers
+        },
+        "families": [
+            {"question": family.question, "searcher": searcher, **family_result(record, searcher, family).to_dict()}
+            for family in record.families
+            for searcher in record.searchers
+        ],
+        "categories": {
+            searcher: {
+                name: {arm: round(scores(record, searcher, arm, category=name).mean, 4) for arm in record.arms}
+                for name in categories(record)
+            }
+            for searcher in record.searchers
+        },
+    }
+
+
+def categories(record: RunRecord) -> list[str]:
+    """Categories with evidence, in the order of their first probe."""
+    return list(dict.fromkeys(probe.category for probe in _probes(record) if probe.groups))
+
+
+def activation(record: RunRecord, arm: str, *, answerable: bool) -> float | None:
+    """Share of the probes with or without evidence for which an arm searched with more than the query.
+
+    ``None`` if there is no such probe.
+    """
+    asked = [probe for probe in _probes(record) if bool(probe.groups) == answerable]
+    return sum(arm not in probe.left_alone for probe in asked) / len(asked) if asked else None
+
+
+def retained_recall(raw: float, unguarded: float, guarded: float) -> float | None:
+    """Share of the unguarded arm's gain over raw that the guarded arm keeps; ``None`` if there is no gain."""
+    return (guarded - raw) / (unguarded - raw) if unguarded > raw else None
+
+
+def _probes(record: RunRecord) -> list[ProbeRecord]:
+    return [probe for session in record.sessions for probe in session.probes]
+
+
+def _plain(one: Interval) -> dict[str, float]:
+    return {"mean": round(one.value, 4), "low": round(one.low, 4), "high": round(one.high, 4)}
+
+
+def _as_result(ranks: Ranks) -> Result:
+    """A ranking in which each evidence group is one document at its rank."""
+    group_at = {rank: f"group {number}" for number, rank in enumerate(ranks) if rank is not None}
+    ranking = [group_at.get(rank, f"other {rank}") for rank in range(1, max(group_at, default=0) + 1)]
+    return ranking, [{f"group {number}"} for number in range(len(ranks))]
+
+
+def _check_known(what: str, name: str, known: Sequence[str] | Mapping[str, object]) -> None:
+    if name not in known:
+        raise InvalidInput(f"unknown {what} {name!r}: use one of {', '.join(known)}")

@@ -1,0 +1,125 @@
+"""The arms of an evaluation: what each sends to the searcher. Adding one is adding a line to a table.
+
+An arm sends one or more searches, each a query and a text that expands it; the rankings of several are fused.
+A clue that is blank, or a session without a state, leaves the query alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pss_integrations.evaluation.controls import STATES
+from pss_integrations.evaluation.pss320 import UNSUPPORTED
+from pss_integrations.evaluation.subjects import Asked, Subject
+from pss_integrations.routing.guard import is_self_contained, is_usable_clue
+from pss_integrations.text import identifiers, names
+from pss_integrations.types import COMPOSITIONS
+
+Sent: TypeAlias = tuple[tuple[str, str], ...]
+
+CARD_TOKENS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What an arm may use.
+
+    :param clue: What the arm's state wrote; blank if it has none.
+    :param count_tokens: The backbone's count of a text's tokens.
+    """
+
+    subject: Subject
+    asked: Asked
+    clue: str
+    count_tokens: Callable[[str], int]
+
+    @property
+    def query(self) -> str:
+        """The probe's own words."""
+        return self.asked.probe.query
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way to search.
+
+    :param name: Its name in tables.
+    :param send: What it searches for.
+    :param state: The state whose clue it reads, a key of :data:`~pss_integrations.evaluation.controls.STATES`.
+    """
+
+    name: str
+    send: Callable[[Turn], Sent]
+    state: str | None = None
+
+
+def compose(composition: str, query: str, added: str) -> Sent:
+    """Put a query and what is added to it together: ``"replace"``, ``"append"`` or ``"rrf"``."""
+    if not added.strip():
+        return ((query, ""),)
+    return {"replace": ((added, ""),), "append": ((query, added),), "rrf": ((query, ""), (added, ""))}[composition]
+
+
+def card(turn: Turn) -> str:
+    """A plain card: the names and identifiers said last, in the order they were said, at most 32 tokens."""
+    said = [name for message in turn.asked.history for name in (*names(message.text), *identifiers(message.text))]
+    chosen = list[str]()
+    for name in dict.fromkeys(reversed(said)):
+        if turn.count_tokens(" ".join([name, *chosen])) > CARD_TOKENS:
+            break
+        chosen.insert(0, name)
+    return " ".join(chosen)
+
+
+def _gold(turn: Turn) -> Sent:
+    rewrite = turn.asked.probe.gold_rewrite
+    return ((turn.query if rewrite == UNSUPPORTED else rewrite, ""),)
+
+
+def _history(turn: Turn, roles: frozenset[str]) -> Sent:
+    return compose("append", turn.query, "\n".join(one.text for one in turn.asked.history if one.role in roles))
+
+
+def _record_wise(turn: Turn) -> Sent:
+    return tuple((record, "") for record in turn.subject.records) or ((turn.query, ""),)
+
+
+def _guarded(turn: Turn) -> Sent:
+    """The router's rule: a query that needs no session, or a clue that says nothing, leaves the query alone."""
+    used = not is_self_contained(turn.query) and is_usable_clue(turn.clue, turn.query)
+    return compose("append", turn.query, turn.clue if used else "")
+
+
+_EVERYBODY = frozenset({"user", "assistant", "system", "tool"})
+
+TEXT_ARMS: Mapping[str, Arm] = {
+    arm.name: arm
+    for arm in (
+        Arm("raw", lambda turn: ((turn.query, ""),)),
+        Arm("gold", _gold),
+        *(Arm(f"card/{how}", lambda turn, how=how: compose(how, turn.query, card(turn))) for how in COMPOSITIONS),
+        Arm("full_history", lambda turn: _history(turn, _EVERYBODY)),
+        Arm("user_history", lambda turn: _history(turn, frozenset({"user"}))),
+        Arm("concatenation", lambda turn: compose("replace", turn.query, " ".join(turn.subject.records))),
+        Arm("record_rrf", _record_wise),
+    )
+}
+"""Arms without a state, by name."""
+
+STATE_ARMS: Mapping[str, Arm] = {
+    arm.name: arm
+    for arm in (
+        *(
+            Arm(f"{state}/{how}", lambda turn, how=how: compose(how, turn.query, turn.clue), state)
+            for state in STATES
+            for how in COMPOSITIONS
+        ),
+        Arm("guarded/append", _guarded, "correct"),
+    )
+}
+"""Arms that read a state, by name: ``<state>/<composition>``, and the router with its uncalibrated guard."""
+
+ARMS: Mapping[str, Arm] = {**TEXT_ARMS, **STATE_ARMS}
+"""Every arm by name."""

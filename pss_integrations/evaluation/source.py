@@ -1,0 +1,155 @@
+"""States and clues of the real engine, kept on disk by content: whatever was computed once is never computed again.
+
+::
+
+    <directory>/states/<digest>.safetensors   a state, with how it was written
+                clues/<digest>.json           the clues of one batch of reads
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from pss_integrations.evaluation.bench import finish, new_engine
+from pss_integrations.states.backbone import Backbone
+from pss_integrations.states.compiler import Progress
+from pss_integrations.states.config import CompileConfig
+from pss_integrations.states.engine import READ_ROWS
+from pss_integrations.states.reader import decode, prompt_tokens
+from pss_integrations.types import ClueTarget, Message
+
+_ENGINE = "1"  # count up when the engine writes other states or clues from the same input
+_LANES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenState:
+    """A state vector (numel,) and how it was written; its digest names its content."""
+
+    vector: Tensor
+    digest: str
+    record: Mapping[str, Any]
+
+
+class CachedStates:
+    """Writes and reads states with one engine, through a cache.
+
+    :param directory: Where they are kept; anything in it may be deleted.
+    :param progress: Told how far a compile is.
+    """
+
+    def __init__(
+        self, backbone: Backbone, config: CompileConfig, directory: Path, progress: Progress | None = None
+    ) -> None:
+        self.engine = new_engine(backbone, config)
+        self._directory, self._progress = directory, progress
+        self._shape = [_ENGINE, backbone.fingerprint, str(backbone.dtype), self.engine.state.to_dict()]
+
+    def describe(self) -> dict[str, Any]:
+        """Return everything its states depend on besides their input."""
+        return {
+            "engine": _ENGINE,
+            "backbone": self.engine.backbone.name,
+            "fingerprint": self.engine.backbone.fingerprint,
+            "dtype": str(self.engine.backbone.dtype).removeprefix("torch."),
+            "state": self.engine.state.to_dict(),
+            "compile": self.engine.config.to_dict(),
+        }
+
+    def count_tokens(self, text: str) -> int:
+        """Number of the backbone's tokens."""
+        return len(self.engine.backbone.encode(text))
+
+    def compile(self, messages: Sequence[Message], targets: Sequence[ClueTarget]) -> WrittenState:
+        """Write a state, or take the one that was written from the same input."""
+        said = [[message.role, message.text] for message in messages]
+        taught = [asdict(target) for target in targets]
+        digest = _digest([*self._shape, self.engine.config.to_dict(), said, taught])
+        path = self._directory / "states" / f"{digest}.safetensors"
+        if path.exists():
+            with safe_open(path, "pt") as file:
+                return WrittenState(file.get_tensor("state"), digest, json.loads(file.metadata()["record"]))
+        result = finish(self.engine.compile(messages, targets, progress=self._progress))
+        record = {
+            "seconds": round(result.seconds, 2),
+            "steps": result.steps,
+            "targets": result.targets,
+            "reproduced": result.reproduced,
+            "confirmed": result.confirmed,
+            "history_tokens": result.history_tokens,
+        }
+        _write(path, save({"state": result.vector}, {"record": json.dumps(record)}))
+        return WrittenState(result.vector, digest, record)
+
+    def shuffle(self, state: WrittenState) -> WrittenState:
+        """Permute the entries within each factor, always in the same way."""
+        vector = state.vector.clone()
+        generator = torch.Generator().manual_seed(0)
+        for factor in self.engine.bank.layout.matrices(vector).values():
+            order = torch.randperm(factor.numel(), generator=generator)
+            factor.copy_(factor.flatten()[order].view_as(factor))
+        return WrittenState(vector, f"shuffled {state.digest}", {})
+
+    def zero(self) -> WrittenState:
+        """Return the state of zeros."""
+        vector = torch.zeros(self.engine.bank.layout.numel, dtype=self.engine.bank.vectors.dtype)
+        return WrittenState(vector, "zero", {})
+
+    def read(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[str]]:
+        """Write a clue for each query from its state, all in as few batches as the lanes allow."""
+        clues = list[list[str]]()
+        for at in range(0, len(requests), _LANES):
+            clues += self._read_batch(requests[at : at + _LANES])
+        return clues
+
+    def _read_batch(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[str]]:
+        asked = [[state.digest, list(queries)] for state, queries in requests]
+        path = self._directory / "clues" / f"{_digest([*self._shape, self._longest, asked])}.json"
+        if not path.exists():
+            _write(path, json.dumps(self._decode(requests)).encode())
+        return json.loads(path.read_bytes())
+
+    @property
+    def _longest(self) -> int:
+        return self.engine.config.max_clue_tokens
+
+    def _decode(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[str]]:
+        backbone, bank = self.engine.backbone, self.engine.bank
+        rows = [(lane, prompt_tokens(backbone, query)) for lane, (_, some) in enumerate(requests, 1) for query in some]
+        texts = list[str]()
+        try:
+            for lane, (state, _) in enumerate(requests, 1):
+                bank.bind(lane, state.vector)
+            for at in range(0, len(rows), READ_ROWS):
+                lanes, prompts = zip(*rows[at : at + READ_ROWS], strict=True)
+                decoded = finish(decode(backbone, bank, lanes, prompts, self._longest))
+                texts += [backbone.decode(row.tokens).strip() for row in decoded]
+        finally:
+            for lane in range(1, len(requests) + 1):
+                bank.unbind(lane)
+        left = iter(texts)
+        return [[next(left) for _ in queries] for _, queries in requests]
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file that is complete whenever it is there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{uuid.uuid4().hex}")
+    scratch.write_bytes(content)
+    os.replace(scratch, path)

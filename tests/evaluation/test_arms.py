@@ -1,0 +1,79 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pss_integrations.evaluation.arms import ARMS, CARD_TOKENS, Turn, card, compose
+from pss_integrations.evaluation.controls import STATES
+from pss_integrations.evaluation.pss320 import UNSUPPORTED, Probe
+from pss_integrations.evaluation.subjects import Asked, Subject
+from pss_integrations.types import ClueTarget, Message
+
+MESSAGES = (
+    Message("user", "Heron runs on kit-7."),
+    Message("assistant", "Noted, Heron."),
+    Message("user", "Then Crane came, on kit-9."),
+)
+TARGETS = (ClueTarget("now?", "Crane kit-9"), ClueTarget("at present?", "Crane kit-9"), ClueTarget("before?", "Heron"))
+
+
+def turn(*, clue: str = "", query: str = "and now?", live: tuple[Message, ...] = (), gold: str = "On kit-9?") -> Turn:
+    probe = Probe(query, (frozenset({"d"}),), gold, "coreference")
+    subject = Subject("s", "g", MESSAGES, TARGETS, (), 0)
+    return Turn(subject, Asked(probe, MESSAGES + live), clue, lambda text: len(text.split()))
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("raw", (("and now?", ""),)),
+        ("gold", (("On kit-9?", ""),)),
+        ("card/append", (("and now?", "kit-7 Heron Crane kit-9"),)),
+        ("user_history", (("and now?", "Heron runs on kit-7.\nThen Crane came, on kit-9."),)),
+        ("concatenation", (("Crane kit-9 Heron", ""),)),
+        ("record_rrf", (("Crane kit-9", ""), ("Heron", ""))),
+        ("correct/replace", (("a clue", ""),)),
+        ("correct/append", (("and now?", "a clue"),)),
+        ("correct/rrf", (("and now?", ""), ("a clue", ""))),
+        ("guarded/append", (("and now?", "a clue"),)),
+    ],
+)
+def test_what_an_arm_sends(name: str, sent: tuple[tuple[str, str], ...]) -> None:
+    assert ARMS[name].send(turn(clue="a clue")) == sent
+
+
+def test_every_state_is_read_in_every_composition() -> None:
+    assert {arm.state for arm in ARMS.values() if arm.state} == set(STATES)
+    assert all({f"{state}/{how}" for how in ("replace", "append", "rrf")} <= ARMS.keys() for state in STATES)
+
+
+@pytest.mark.parametrize("composition", ["replace", "append", "rrf"])
+def test_a_blank_clue_leaves_the_query_alone(composition: str) -> None:
+    assert ARMS[f"correct/{composition}"].send(turn(clue=" \n")) == (("and now?", ""),)
+    assert compose(composition, "q", "") == (("q", ""),)
+
+
+def test_an_unsupported_rewrite_leaves_the_query_alone() -> None:
+    assert ARMS["gold"].send(turn(gold=UNSUPPORTED)) == (("and now?", ""),)
+
+
+@pytest.mark.parametrize(
+    ("query", "clue"), [("Is kit-9 live?", "a clue"), ("and now?", "now and now"), ("and now?", "# ")]
+)
+def test_the_guard_leaves_alone_what_needs_no_session_and_what_a_clue_does_not_help(query: str, clue: str) -> None:
+    assert ARMS["guarded/append"].send(turn(query=query, clue=clue)) == ((query, ""),)
+
+
+def test_live_messages_are_part_of_the_history() -> None:
+    live = (Message("user", "Bittern now, kit-12."),)
+    assert "Bittern" in ARMS["full_history"].send(turn(live=live))[0][1]
+    assert card(turn(live=live)).endswith("kit-12")
+
+
+@given(st.lists(st.text(max_size=60), max_size=12))
+def test_a_card_has_at_most_32_tokens_and_repeats_no_name(texts: list[str]) -> None:
+    messages = tuple(Message("user", text) for text in texts)
+    made = card(replace(turn(), asked=Asked(turn().asked.probe, messages)))
+    assert len(made.split()) <= CARD_TOKENS
+    assert made.strip() == made
