@@ -19,9 +19,8 @@ from peft import LoraConfig, get_peft_model
 from torch import Tensor
 
 from pss_integrations.states.backbone import Backbone
-from pss_integrations.states.compiler import clue_tokens
 from pss_integrations.states.config import CompileConfig
-from pss_integrations.states.reader import prompt_tokens
+from pss_integrations.states.reader import clue_tokens, prompt_tokens
 from pss_integrations.types import ClueTarget
 
 _IGNORED = -100

@@ -25,7 +25,7 @@ from pss_integrations.states.lora import LoraBank
 from pss_integrations.states.loss import Conflicts, cross_entropy
 from pss_integrations.states.loss import leads as leads_of
 from pss_integrations.states.optimizer import Optimizer, initial_vector
-from pss_integrations.states.reader import decode, prompt_tokens
+from pss_integrations.states.reader import clue_tokens, decode, prompt_tokens
 from pss_integrations.states.split import SplitModel
 from pss_integrations.types import ClueTarget
 
@@ -239,11 +239,6 @@ class Compiler:
 
     def _ids(self, tokens: Sequence[int]) -> Tensor:
         return torch.tensor([tokens], device=self._backbone.device)
-
-
-def clue_tokens(backbone: Backbone, clue: str) -> list[int]:
-    """Tokens that a clue is written as, the end token included."""
-    return [*backbone.encode(f" {' '.join(clue.split())}"), backbone.end_token]
 
 
 def _partings(clue: Sequence[int], conflicts: Sequence[Sequence[int]]) -> list[tuple[int, int]]:

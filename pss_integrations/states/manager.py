@@ -346,11 +346,7 @@ class StateManager:
         engine = self._engine()
         for info in infos.values():
             engine.check(info)
-        known = [(infos[key], query) for key, query in requests]
-        clues = list[Clue]()
-        for batch in engine.batches(known):
-            clues += yield from engine.read([known[i] for i in batch], self._store)
-        return clues
+        return (yield from engine.read([(infos[key], query) for key, query in requests], self._store))
 
     def _delete(self, key: SessionKey) -> Generator[None, None, bool]:
         with self._store.lock(key):

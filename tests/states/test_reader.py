@@ -1,0 +1,151 @@
+"""Greedy decoding, with and without drafts, on tiny random backbones."""
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import FAMILIES, tiny_backbone
+
+from pss_integrations.evaluation.bench import finish
+from pss_integrations.states.backbone import Backbone
+from pss_integrations.states.config import StateConfig
+from pss_integrations.states.lora import LoraBank
+from pss_integrations.states.reader import Decoded, Drafter, decode, prompt_tokens
+
+LONGEST = 14
+QUERIES = ["now?", "and before that, which one?", "hm", "what was it?"]
+BACKBONE = tiny_backbone(seed=3)
+PROMPTS = [prompt_tokens(BACKBONE, query) for query in QUERIES]
+
+
+def bank_of(backbone: Backbone) -> LoraBank:
+    """A bank with two random states."""
+    bank = LoraBank(backbone.model, StateConfig(layers=2), 2)
+    generator = torch.Generator().manual_seed(1)
+    for lane in (0, 1):
+        bank.bind(lane, torch.randn(bank.layout.numel, generator=generator) * 0.05)
+    return bank
+
+
+BANK = bank_of(BACKBONE)
+
+
+def read(
+    lanes: Sequence[int], prompts: Sequence[list[int]], drafters: Sequence[Drafter] | None = None
+) -> list[Decoded]:
+    return finish(decode(BACKBONE, BANK, lanes, prompts, LONGEST, drafters))
+
+
+def alone(lane: int, prompt: list[int]) -> Decoded:
+    return read([lane], [prompt])[0]
+
+
+def knows(tokens: Sequence[int], *, wrong_at: int | None = None) -> Drafter:
+    """Guesses these tokens, one of which may be wrong."""
+    known = [token + (at == wrong_at) for at, token in enumerate(tokens)]
+    return lambda so_far: known[len(so_far) :]
+
+
+def test_greedy_decoding_takes_the_likeliest_token_each_time() -> None:
+    found = alone(0, PROMPTS[0])
+    ids = list(PROMPTS[0])
+    with torch.inference_mode(), BANK.use(0):
+        for token, logprob in zip(found.tokens, found.logprobs, strict=False):
+            scores = torch.log_softmax(BACKBONE.model(torch.tensor([ids])).logits[0, -1], dim=-1)
+            assert (token, logprob) == (int(scores.argmax()), pytest.approx(scores.max().item(), abs=1e-4))
+            ids.append(token)
+    assert found.passes == len(found.logprobs) <= LONGEST
+
+
+def test_a_batch_gives_what_single_rows_give() -> None:
+    lanes = [0, 1, -1, 0]
+    for one, lane, prompt in zip(read(lanes, PROMPTS), lanes, PROMPTS, strict=True):
+        assert one.tokens == alone(lane, prompt).tokens
+
+
+@pytest.mark.parametrize("query", range(len(QUERIES)))
+def test_a_right_guess_makes_the_whole_read_one_pass(query: int) -> None:
+    plain = alone(0, PROMPTS[query])
+    (drafted,) = read([0], [PROMPTS[query]], [knows(plain.tokens)])
+    assert (drafted.tokens, drafted.finished) == (plain.tokens, plain.finished)
+    assert drafted.logprobs == pytest.approx(plain.logprobs, abs=1e-3)
+    assert drafted.passes == 1
+
+
+@pytest.mark.parametrize("wrong_at", range(4))
+def test_a_guess_is_kept_up_to_its_first_wrong_token(wrong_at: int) -> None:
+    plain = alone(0, PROMPTS[0])
+    drafter = knows(plain.tokens, wrong_at=wrong_at)
+    (drafted,) = read([0], [PROMPTS[0]], [drafter])
+    assert drafted.tokens == plain.tokens
+    assert drafted.passes == 2
+
+
+def test_a_guess_longer_than_the_clue_may_be_adds_nothing() -> None:
+    plain = alone(0, PROMPTS[0])
+    (drafted,) = read([0], [PROMPTS[0]], [knows([*plain.tokens, *range(40)])])
+    assert drafted.tokens == plain.tokens
+    assert len(drafted.logprobs) <= LONGEST
+
+
+@st.composite
+def drafters(draw: st.DrawFn, row: int) -> Drafter:
+    """Guesses that are right, wrong, changing, too long or none, as they come."""
+    truth = alone(row % 2, PROMPTS[row]).tokens
+    noise = draw(st.lists(st.integers(0, 259), max_size=20))
+    corrupt = draw(st.lists(st.integers(0, LONGEST), max_size=3))
+    known = [noise[at % len(noise)] if at in corrupt and noise else token for at, token in enumerate(truth)]
+    kind = draw(st.sampled_from(["known", "noise", "both", "none"]))
+    return {
+        "known": lambda tokens: known[len(tokens) :],
+        "noise": lambda tokens: noise,
+        "both": lambda tokens: [*known[len(tokens) :], *noise],
+        "none": lambda tokens: (),
+    }[kind]
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_whatever_is_guessed_the_text_is_that_of_plain_decoding(data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.integers(0, len(QUERIES) - 1), min_size=1, max_size=4))
+    lanes = [row % 2 for row in rows]
+    found = read(lanes, [PROMPTS[row] for row in rows], [data.draw(drafters(row)) for row in rows])
+    for one, lane, row in zip(found, lanes, rows, strict=True):
+        plain = alone(lane, PROMPTS[row])
+        assert (one.tokens, one.finished) == (plain.tokens, plain.finished)
+        assert one.logprobs == pytest.approx(plain.logprobs, abs=1e-3)
+        assert one.passes <= plain.passes
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_decodes_the_same_with_and_without_drafts(family: str) -> None:
+    backbone = tiny_backbone(family, seed=5)
+    bank = bank_of(backbone)
+    prompts = [prompt_tokens(backbone, query) for query in QUERIES]
+    lanes = [0, 1, 0, 1]
+    plain = finish(decode(backbone, bank, lanes, prompts, LONGEST))
+    guesses = [knows(one.tokens, wrong_at=at) for at, one in enumerate(plain)]
+    drafted = finish(decode(backbone, bank, lanes, prompts, LONGEST, guesses))
+    assert [one.tokens for one in drafted] == [one.tokens for one in plain]
+
+
+def test_near_ties_in_reduced_precision_are_read_again_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    backbone = Backbone(tiny_backbone(seed=3).model.bfloat16(), BACKBONE.tokenizer, name="half")
+    bank = bank_of(backbone)
+    plain = finish(decode(backbone, bank, [0], [PROMPTS[0]], LONGEST))[0]
+    guess = [knows(plain.tokens)]
+    trusted = finish(decode(backbone, bank, [0], [PROMPTS[0]], LONGEST, guess))[0]
+    monkeypatch.setattr("pss_integrations.states.reader._TIE", 1e9)  # now every pair of tokens is a tie
+    doubted = finish(decode(backbone, bank, [0], [PROMPTS[0]], LONGEST, guess))[0]
+    assert doubted.tokens == plain.tokens
+    assert trusted.passes < plain.passes < doubted.passes < 2 * plain.passes + 1
+
+
+def test_a_row_that_ends_early_leaves_the_others_as_they_are() -> None:
+    plain = [alone(0, prompt) for prompt in PROMPTS]
+    guesses = [knows(one.tokens) if at == 0 else knows(()) for at, one in enumerate(plain)]
+    together = read([0] * len(PROMPTS), PROMPTS, guesses)
+    assert [one.tokens for one in together] == [one.tokens for one in plain]
+    assert together[0].passes == 1
