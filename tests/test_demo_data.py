@@ -34,7 +34,7 @@ def test_the_pool_holds_many_sessions_and_none_shares_a_name_with_the_demo() -> 
     others = [passage for passage in pool if not passage.doc_id.startswith("demo/")]
     assert len(pool) >= 200
     assert 5 <= len(pool) - len(others) <= 8
-    assert len({passage.doc_id.split("/")[0] for passage in others}) == 60
+    assert len({passage.doc_id.split("/")[1] for passage in others}) == 60
     for passage in others:
         assert not any(name in f"{passage.title} {passage.text}" for name in names())
 

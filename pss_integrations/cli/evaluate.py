@@ -90,7 +90,9 @@ def run_krecords(
     k: Annotated[
         list[int] | None, typer.Option("--records", min=1, max=48, help="K; may be given several times.")
     ] = None,
-    groups: Annotated[int, typer.Option("--groups", min=2, help="Sessions for each K.")] = 2,
+    groups: Annotated[
+        int, typer.Option("--groups", min=2, help="Sessions for each K; from 6 on, p-values can tell.")
+    ] = 2,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generated records.")] = 0,
     searcher: Searchers = _BOTH,
     backbone: Backbone = None,
@@ -112,7 +114,8 @@ def run_krecords(
 def run_sessions(
     data: Annotated[Path, typer.Argument(help="A folder with sessions.jsonl and corpus.jsonl.")],
     sessions: Annotated[
-        int | None, typer.Option("--sessions", min=2, help="A fixed choice of so many, by hash. [default: all]")
+        int | None,
+        typer.Option("--sessions", min=2, help="A fixed choice of so many, by hash. [default: all; 60 of dstc11]"),
     ] = None,
     states: Annotated[
         bool,
@@ -185,12 +188,16 @@ def _setup(
     if backbone is None:
         fetch_weights(DEFAULT_MODEL)
     factories: dict[str, suites.SearcherFactory] = {}
+    about: dict[str, str] = {}
     for name in dict.fromkeys(searchers):
         if name is Searcher.minilm:
             fetch_weights(_ENCODER)
-            factories[name.value] = suites.dense(TransformerEmbedder(_ENCODER))
+            embedder = TransformerEmbedder(_ENCODER)
+            factories[name.value] = suites.dense(embedder)
+            about[name.value] = f"{_ENCODER} ({embedder.name}) over Chroma; it cuts a text after 256 tokens"
         else:
             factories[name.value] = suites.bm25
+            about[name.value] = "BM25 as in Lucene, k1 1.2, b 0.75, Snowball stems, identifiers whole and in parts"
     loaded = load_backbone(backbone or DEFAULT_MODEL, device=device, dtype=dtype)
     with progress_bars() as bars:
         task = bars.add_task("starting", total=None)
@@ -199,7 +206,7 @@ def _setup(
             bars.update(task, description=what, completed=done, total=total)
 
         source = CachedStates(loaded, CompileConfig(), cache or weights.cache_dir() / "evaluation")
-        yield suites.Setup(source, factories, tell, query_weight)
+        yield suites.Setup(source, factories, about, tell, query_weight)
 
 
 def _finish(record: RunRecord, out: Path, as_json: bool) -> None:
@@ -216,5 +223,8 @@ def _print(record: RunRecord, folder: Path, as_json: bool) -> None:
         print_json({**found, "folder": str(folder), "report": str(written), "html": str(page)})
         return
     for searcher, arms in found["arms"].items():
-        print_table([f"{searcher}", found["metric"]], [[arm, f"{one['mean']:.3f}"] for arm, one in arms.items()])
+        print_table(
+            [searcher, f"{found['metric']} {found['focus'] or ''}"],
+            [[arm, f"{one['mean']:.3f}"] for arm, one in arms.items()],
+        )
     say(f"Report: {page}")

@@ -39,14 +39,9 @@ class Scores:
         """Mean over sessions."""
         return sum(self.values) / len(self.values)
 
-    @property
-    def units(self) -> tuple[str, ...] | None:
-        """What is resampled: the groups; the sessions if they all are of one group."""
-        return self.groups if len(set(self.groups)) > 1 else None
-
-    def interval(self) -> Interval:
-        """The mean with its interval."""
-        return mean_interval(self.values, groups=self.units)
+    def interval(self) -> Interval | None:
+        """The mean with its interval, source groups drawn as a whole; ``None`` if there is but one group."""
+        return mean_interval(self.values, groups=self.groups) if len(set(self.groups)) > 1 else None
 
 
 def scores(
@@ -86,29 +81,31 @@ def scores(
     )
 
 
-def family_result(record: RunRecord, searcher: str, family: Family) -> FamilyResult:
-    """Compare a family's treatment with its controls, on the primary metric."""
+def family_result(record: RunRecord, searcher: str, family: Family) -> FamilyResult | None:
+    """Compare a family's treatment with its controls, on the primary metric; ``None`` if there is but one group."""
     found = {
         arm: scores(record, searcher, arm, category=family.category) for arm in (family.treatment, *family.controls)
     }
-    values = {arm: one.values for arm, one in found.items()}
-    return compare(values, family.treatment, family.controls, groups=found[family.treatment].units)
+    values, groups = {arm: one.values for arm, one in found.items()}, found[family.treatment].groups
+    return compare(values, family.treatment, family.controls, groups=groups) if len(set(groups)) > 1 else None
 
 
 def summary(record: RunRecord) -> dict[str, Any]:
-    """The primary metric of every arm, and every declared family, as plain data."""
+    """The primary metric of every arm in the category in focus, and every declared family, as plain data."""
     return {
         "kind": record.kind,
         "metric": f"{record.metric}@{record.k}",
+        "focus": record.focus,
         "sessions": len(record.sessions),
         "arms": {
-            searcher: {arm: _plain(scores(record, searcher, arm).interval()) for arm in record.arms}
+            searcher: {arm: _plain(scores(record, searcher, arm, category=record.focus)) for arm in record.arms}
             for searcher in record.searchers
         },
         "families": [
-            {"question": family.question, "searcher": searcher, **family_result(record, searcher, family).to_dict()}
+            {"question": family.question, "searcher": searcher, **result.to_dict()}
             for family in record.families
             for searcher in record.searchers
+            if (result := family_result(record, searcher, family))
         ],
         "categories": {
             searcher: {
@@ -125,12 +122,15 @@ def categories(record: RunRecord) -> list[str]:
     return list(dict.fromkeys(probe.category for probe in _probes(record) if probe.groups))
 
 
-def activation(record: RunRecord, arm: str, *, answerable: bool) -> float | None:
+def activation(record: RunRecord, arm: str, *, answerable: bool, category: str | None = None) -> float | None:
     """Share of the probes with or without evidence for which an arm searched with more than the query.
 
-    ``None`` if there is no such probe.
+    :param category: Only probes of this category.
+    :return: ``None`` if there is no such probe.
     """
-    asked = [probe for probe in _probes(record) if bool(probe.groups) == answerable]
+    asked = [
+        probe for probe in _probes(record) if bool(probe.groups) == answerable and category in (None, probe.category)
+    ]
     return sum(arm not in probe.left_alone for probe in asked) / len(asked) if asked else None
 
 
@@ -143,12 +143,14 @@ def _probes(record: RunRecord) -> list[ProbeRecord]:
     return [probe for session in record.sessions for probe in session.probes]
 
 
-def _plain(one: Interval) -> dict[str, float]:
-    return {"mean": round(one.value, 4), "low": round(one.low, 4), "high": round(one.high, 4)}
+def _plain(one: Scores) -> dict[str, float]:
+    interval = one.interval()
+    bounds = {"low": round(interval.low, 4), "high": round(interval.high, 4)} if interval else {}
+    return {"mean": round(one.mean, 4), **bounds}
 
 
 def _as_result(ranks: Ranks) -> Result:
-    """A ranking in which each evidence group is one document at its rank."""
+    """A ranking in which each evidence group is one document at its rank: nDCG and MRR then count groups."""
     group_at = {rank: f"group {number}" for number, rank in enumerate(ranks) if rank is not None}
     ranking = [group_at.get(rank, f"other {rank}") for rank in range(1, max(group_at, default=0) + 1)]
     return ranking, [{f"group {number}"} for number in range(len(ranks))]

@@ -6,7 +6,8 @@ A clue that is blank, or a session without a state, leaves the query alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -63,14 +64,27 @@ def compose(composition: str, query: str, added: str) -> Sent:
 
 
 def card(turn: Turn) -> str:
-    """A plain card: the names and identifiers said last, in the order they were said, at most 32 tokens."""
+    """A plain card from the messages: the names and identifiers said last, newest last, as many as 32 tokens hold."""
     said = [name for message in turn.asked.history for name in (*names(message.text), *identifiers(message.text))]
+    return " ".join(reversed(_fitting(list(dict.fromkeys(reversed(said))), turn)))
+
+
+def target_card(turn: Turn) -> str:
+    """A card with the information of the clue targets: the words that their clues name most often, in 32 tokens.
+
+    What a state has to be better than, for it to be more than its targets (PSS, section V.1).
+    """
+    words = Counter(word for target in turn.subject.targets for word in target.clue.split())
+    return " ".join(_fitting(sorted(words, key=lambda word: -words[word]), turn))
+
+
+def _fitting(words: Sequence[str], turn: Turn) -> list[str]:
+    """As many of the words as fit, in order; one that is too long is left out."""
     chosen = list[str]()
-    for name in dict.fromkeys(reversed(said)):
-        if turn.count_tokens(" ".join([name, *chosen])) > CARD_TOKENS:
-            break
-        chosen.insert(0, name)
-    return " ".join(chosen)
+    for word in words:
+        if turn.count_tokens(" ".join([*chosen, word])) <= CARD_TOKENS:
+            chosen.append(word)
+    return chosen
 
 
 def _gold(turn: Turn) -> Sent:
@@ -79,7 +93,9 @@ def _gold(turn: Turn) -> Sent:
 
 
 def _history(turn: Turn, roles: frozenset[str]) -> Sent:
-    return compose("append", turn.query, "\n".join(one.text for one in turn.asked.history if one.role in roles))
+    # Newest first: an encoder that cuts long texts keeps what was said last.
+    newest = [one.text for one in reversed(turn.asked.history) if one.role in roles]
+    return compose("append", turn.query, "\n".join(newest))
 
 
 def _record_wise(turn: Turn) -> Sent:
@@ -99,7 +115,11 @@ TEXT_ARMS: Mapping[str, Arm] = {
     for arm in (
         Arm("raw", lambda turn: ((turn.query, ""),)),
         Arm("gold", _gold),
-        *(Arm(f"card/{how}", lambda turn, how=how: compose(how, turn.query, card(turn))) for how in COMPOSITIONS),
+        *(
+            Arm(f"{make.__name__}/{how}", lambda turn, make=make, how=how: compose(how, turn.query, make(turn)))
+            for make in (card, target_card)
+            for how in COMPOSITIONS
+        ),
         Arm("full_history", lambda turn: _history(turn, _EVERYBODY)),
         Arm("user_history", lambda turn: _history(turn, frozenset({"user"}))),
         Arm("concatenation", lambda turn: compose("replace", turn.query, " ".join(turn.subject.records))),

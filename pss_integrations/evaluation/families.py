@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from pss_integrations.errors import InvalidInput
@@ -40,11 +41,18 @@ class FamilyResult:
     :param treatment: Name of the arm that is expected to be better.
     :param comparisons: Control name to comparison.
     :param alpha: Level of the family; the intervals, each for itself, cover ``1 - alpha``.
+    :param units: How many sessions, or groups of them, change sides independently.
     """
 
     treatment: str
     comparisons: Mapping[str, Comparison]
     alpha: float
+    units: int
+
+    @property
+    def decidable(self) -> bool:
+        """Whether so few units could show a difference at all: the least p-value there is, corrected, against alpha."""
+        return len(self.comparisons) * 2 / 2**self.units < self.alpha
 
     @property
     def passed(self) -> bool:
@@ -54,7 +62,7 @@ class FamilyResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
-        return {**asdict(self), "passed": self.passed}
+        return {**asdict(self), "decidable": self.decidable, "passed": self.passed}
 
 
 def joint_rule(differences: Mapping[str, float], p_adjusted: Mapping[str, float], *, alpha: float = 0.05) -> bool:
@@ -106,7 +114,8 @@ def compare(
         )
         for name, pair in arms.items()
     }
-    return FamilyResult(treatment, comparisons, alpha)
+    units = np.size(values[treatment]) if groups is None else len(set(groups))
+    return FamilyResult(treatment, comparisons, alpha, units)
 
 
 def _check_arms(values: Mapping[str, ArrayLike], treatment: str, controls: Sequence[str]) -> None:

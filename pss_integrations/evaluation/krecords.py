@@ -80,20 +80,24 @@ class KRecords:
     passages: tuple[Passage, ...]
 
 
-def generate(k: int = 16, *, groups: int = 1, seed: int) -> KRecords:
+def generate(k: int = 16, *, groups: int = 1, seed: int, of: int | None = None) -> KRecords:
     """Generate the benchmark; the same arguments give the same content on every machine.
 
     :param k: Records per session, at most 48.
     :param groups: Sessions; up to about 200 records in all can get names of their own.
     :param seed: Which benchmark.
-    :raises InvalidInput: If ``k`` or ``groups`` is below 1, or so high that handles or names run out.
+    :param of: How many records of each session have passages in the pool, ``k`` by default. With the same number the
+        pool is the same for every ``k``, and the records of a smaller ``k`` are the first of a larger one.
+    :raises InvalidInput: If ``k`` or ``groups`` is below 1 or ``of`` below ``k``, or handles or names run out.
     """
     if k < 1 or groups < 1:
         raise InvalidInput(f"k and groups must be at least 1, got k={k} and groups={groups}")
+    if (of := k if of is None else of) < k:
+        raise InvalidInput(f"a pool of {of} records per session cannot hold the {k} of a session")
     rng = Random(f"krecords {seed}")
     names = Names(rng)
     drawn = [
-        [Record(handle, _draw_deployment(names)) for handle in handles] for handles in _draw_handles(k, groups, rng)
+        [Record(handle, _draw_deployment(names)) for handle in handles] for handles in _draw_handles(of, groups, rng)
     ]
     deployments = [one for records in drawn for record in records for one in _surround(record.deployment, names)]
     # Ids follow a shuffled order, lest a tie broken by id prefer a record to its decoys.
@@ -102,7 +106,10 @@ def generate(k: int = 16, *, groups: int = 1, seed: int) -> KRecords:
     return KRecords(
         groups=tuple(
             _make_group(
-                SessionKey(f"user-krecords-{seed}-{number}", f"krecords-{seed}-{number}"), records, doc_ids, rng
+                SessionKey(f"user-krecords-{seed}-{number}", f"krecords-{seed}-{number}"),
+                records[:k],
+                doc_ids,
+                Random(f"krecords {seed} {number}"),
             )
             for number, records in enumerate(drawn)
         ),

@@ -55,18 +55,27 @@ def _gain(searcher: str, arm: str, control: str, category: str | None = None) ->
 
 
 def _null_activation(record: RunRecord) -> float | None:
-    return activation(record, "guarded/append", answerable=False) if "guarded/append" in record.arms else None
+    if "guarded/append" not in record.arms:
+        return None
+    return activation(record, "guarded/append", answerable=False, category="null")
 
 
 _K16 = "K = 16"
 FIGURES: Final[Mapping[str, Sequence[Figure]]] = {
     "pss320": (
-        Figure("clue, All-Recall@4 (here BM25)", "V.1", 0.5008, _mean("bm25", "correct/append")),
+        Figure("clue alone, All-Recall@4 (here BM25)", "V.1", 0.5008, _mean("bm25", "correct/replace")),
+        Figure("the same appended to the query (here BM25)", "V.1", 0.5008, _mean("bm25", "correct/append")),
         Figure("card of 32 tokens, All-Recall@4 (here BM25)", "V.1", 0.3945, _mean("bm25", "card/append")),
         Figure("clue minus card (here BM25)", "V.1", 0.1063, _gain("bm25", "correct/append", "card/append")),
+        Figure(
+            "clue minus a card with the information of its targets (here BM25)",
+            "V.1",
+            0.1063,
+            _gain("bm25", "correct/append", "target_card/append"),
+        ),
         Figure("guarded, All-Recall@4 (here BM25)", "V.1", 0.5063, _mean("bm25", "guarded/append")),
         Figure("dense: raw query, All-Recall@4", "O", 0.1242, _mean("minilm", "raw")),
-        Figure("dense: clue, All-Recall@4", "O", 0.3391, _mean("minilm", "correct/append")),
+        Figure("dense: clue alone, All-Recall@4", "O", 0.3391, _mean("minilm", "correct/replace")),
         Figure(
             "history and targets minus targets alone, BM25",
             "3.5",
@@ -80,18 +89,20 @@ FIGURES: Final[Mapping[str, Sequence[Figure]]] = {
             _gain("minilm", "correct/append", "target_only/append"),
         ),
         Figure(
-            "correct minus matched-wrong (there on public sessions, 0.313 to 0.336)",
+            "correct minus matched-wrong (there All-Recall@3 on public sessions, 0.313 to 0.336)",
             "H",
             0.3130,
             _gain("bm25", "correct/append", "matched_wrong/append"),
         ),
         Figure(
-            "correct minus shuffled (there on public sessions, 0.477 to 0.481)",
+            "correct minus shuffled (there All-Recall@3 on public sessions, 0.477 to 0.481)",
             "H",
             0.4771,
             _gain("bm25", "correct/append", "shuffled/append"),
         ),
-        Figure("guard: activation without evidence (promised: at most 0.05)", "F.3", 0.1786, _null_activation),
+        Figure(
+            "guard: activation on null and off-topic probes (promised: at most 0.05)", "F.3", 0.1786, _null_activation
+        ),
     ),
     "krecords": (
         Figure("BM25: clue at K = 16", "V.3", 0.95, _mean("bm25", "correct/replace", _K16)),

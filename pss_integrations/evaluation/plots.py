@@ -18,7 +18,17 @@ except ImportError as error:
 
     raise MissingExtra("eval", error.name or "matplotlib") from error
 
-_SHOWN: Final = ("raw", "card", "concatenation", "record_rrf", "correct", "matched_wrong", "shuffled", "gold")
+_SHOWN: Final = (
+    "raw",
+    "card",
+    "target_card",
+    "concatenation",
+    "record_rrf",
+    "correct",
+    "matched_wrong",
+    "shuffled",
+    "gold",
+)
 _COUNT = re.compile(r"K = (\d+)")
 # No date and no random ids, so that the same record gives the same file.
 _SVG: Final[Any] = {"svg.hashsalt": "pss", "svg.fonttype": "none", "font.size": 9}
@@ -49,16 +59,15 @@ def _counts(record: RunRecord) -> dict[int, str]:
 
 def _forest(record: RunRecord, searcher: str) -> str:
     """Every arm's mean with its interval, best on top."""
-    found = {arm: scores(record, searcher, arm).interval() for arm in record.arms}
-    order = sorted(found, key=lambda arm: found[arm].value)
+    found = {arm: scores(record, searcher, arm, category=record.focus) for arm in record.arms}
+    order = sorted(found, key=lambda arm: found[arm].mean)
     figure = Figure(figsize=(7, 0.6 + 0.2 * len(order)), layout="constrained")
     axes: Any = figure.subplots()
-    values = [found[arm].value for arm in order]
-    spread = [
-        [max(0.0, found[arm].value - found[arm].low) for arm in order],
-        [max(0.0, found[arm].high - found[arm].value) for arm in order],
-    ]
-    axes.errorbar(values, range(len(order)), xerr=spread, fmt="o", markersize=4, capsize=2)
+    for row, arm in enumerate(order):
+        interval = found[arm].interval()
+        axes.plot(found[arm].mean, row, "o", markersize=4, color="C0")
+        if interval:
+            axes.hlines(row, interval.low, interval.high, color="C0")
     axes.set_yticks(range(len(order)), order)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel(f"{record.metric}@{record.k}, {searcher}")

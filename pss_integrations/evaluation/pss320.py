@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
+from zlib import crc32
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.evaluation import wording
@@ -122,9 +123,14 @@ def generate(sessions: int = 320, *, seed: int) -> Benchmark:
 def _write_passages(name: str, facts: Facts, rng: Random) -> dict[str, Passage]:
     chosen = {kind: rng.choice(variants) for kind, variants in wording.load("passages").items()}
     return {
-        kind: Passage(f"{name}/{kind}", facts.write(variant["text"]), facts.write(variant["title"]))
+        kind: Passage(_doc_id(f"{name}/{kind}"), facts.write(variant["text"]), facts.write(variant["title"]))
         for kind, variant in chosen.items()
     }
+
+
+def _doc_id(name: str) -> str:
+    """A hash goes first, lest ties, which are broken by id, prefer the first sessions."""
+    return f"{crc32(name.encode()):08x}/{name}"
 
 
 def _write_history(facts: Facts, rng: Random) -> Iterator[Message]:

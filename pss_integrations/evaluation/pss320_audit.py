@@ -13,6 +13,8 @@ from pss_integrations.states.history_targets import HistoryTargets
 from pss_integrations.text import normalise
 from pss_integrations.types import ClueTarget, SessionFields
 
+_MOST_SHARED = 0.01
+
 Targets = Callable[[BenchmarkSession], Sequence[ClueTarget]]
 
 TARGETS: Mapping[str, Targets] = {
@@ -29,7 +31,7 @@ def audit(benchmark: Benchmark, targets: Mapping[str, Targets] = TARGETS) -> lis
     no surface (a name, a component, a person); no probe names its scope or the component; evidence exists and, all
     groups together, holds every name that the gold rewrite uses and every answer, at least two of the names (or all)
     in each passage and an answer in each group; only null and conflict probes have no evidence; no clue target holds
-    an answer or the id of a document, and none asks what a probe asks.
+    an answer or the id of a document, none asks what a probe asks, and the two share little wording.
 
     :param targets: How clue targets are made, by name.
     """
@@ -54,6 +56,11 @@ def audit(benchmark: Benchmark, targets: Mapping[str, Targets] = TARGETS) -> lis
         for name, build in targets.items():
             leaks = _leaks(build(session), secret, asked)
             problems += [f"{where}, targets from {name}: {leak}" for leak in leaks]
+    for name, shares in overlap(benchmark, targets).items():
+        if shares["4-grams"] > _MOST_SHARED:
+            problems.append(
+                f"targets from {name}: {shares['4-grams']:.1%} of the probes' 4-grams are in their requests"
+            )
     return problems
 
 
@@ -131,9 +138,14 @@ def _answer_problems(probe: Probe, texts: Mapping[str, str]) -> Iterator[str]:
 
 
 def _leaks(targets: Sequence[ClueTarget], secret: Sequence[str], asked: set[str]) -> Iterator[str]:
-    yield from (f"the request {one.request!r} is a probe" for one in targets if normalise(one.request) in asked)
-    written = [normalise(text) for one in targets for text in (one.request, one.clue, *one.conflicts)]
-    together = "\n".join(written)
-    for told in secret:
-        if told in together:
-            yield from (f"{text!r} holds {told!r}" for text in written if told in text)
+    requests = [normalise(one.request) for one in targets]
+    yield from _held(asked, requests, "the request {!r} holds the probe {!r}")
+    texts = [normalise(text) for one in targets for text in (one.clue, *one.conflicts)]
+    yield from _held(secret, [*requests, *texts], "{!r} holds {!r}")
+
+
+def _held(needles: Iterable[str], texts: Sequence[str], problem: str) -> Iterator[str]:
+    together = "\n".join(texts)
+    for needle in needles:
+        if needle in together:
+            yield from (problem.format(text, needle) for text in texts if needle in text)

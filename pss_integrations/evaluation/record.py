@@ -59,12 +59,16 @@ class Family(_Model):
     :param treatment: The arm that is expected to be better.
     :param controls: The arms it is compared with.
     :param category: Only probes of this category; all if ``None``.
+    :param joint: Whether better than every control together is what is claimed (PSS, appendix O).
+    :param left_out: Controls that were declared and not run.
     """
 
     question: str
     treatment: str
     controls: list[str]
     category: str | None = None
+    joint: bool = False
+    left_out: list[str] = []
 
 
 class RunRecord(_Model):
@@ -73,6 +77,7 @@ class RunRecord(_Model):
     :param kind: The benchmark: ``"pss320"``, ``"krecords"`` or a data set's name.
     :param config: Everything the result depends on.
     :param metric: The primary metric's name, and ``k`` its cut-off.
+    :param focus: The category that the first tables are about; all if ``None``.
     :param depth: How many documents each search returned.
     """
 
@@ -84,6 +89,7 @@ class RunRecord(_Model):
     machine: Mapping[str, Any] = Field(default_factory=lambda: this_machine())
     metric: str
     k: int
+    focus: str | None = None
     depth: int
     arms: list[str]
     searchers: list[str]

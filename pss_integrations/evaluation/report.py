@@ -18,6 +18,7 @@ from pss_integrations.evaluation.analysis import (
     retained_recall,
     scores,
 )
+from pss_integrations.evaluation.families import FamilyResult
 from pss_integrations.evaluation.record import Family, RunRecord
 from pss_integrations.evaluation.statistics import Interval
 
@@ -50,7 +51,7 @@ def markdown(record: RunRecord, figures: Sequence[str] = ()) -> str:
     :param figures: Names of the plots, SVG files beside the report.
     """
     parts = [
-        f"# {record.kind}: {len(record.sessions)} sessions, {_primary(record)}",
+        f"# {record.kind}: {_primary(record)}",
         *_overview(record),
         *(f"![{name.replace('-', ' ')}]({name}.svg)" for name in figures),
         *(part for searcher in record.searchers for part in _arms(record, searcher)),
@@ -68,50 +69,65 @@ def markdown(record: RunRecord, figures: Sequence[str] = ()) -> str:
 def _overview(record: RunRecord) -> Iterator[str]:
     probes = [probe for session in record.sessions for probe in session.probes]
     groups = len({session.group for session in record.sessions})
-    units = f"{groups} source groups, each drawn as a whole" if groups > 1 else "sessions, all of one source group"
     yield (
         f"Run on {record.created_at:%d %B %Y}. {len(probes)} probes, of which {sum(bool(p.groups) for p in probes)} "
         "have evidence and are scored. Figures are means over sessions; intervals are 95 % BCa bootstrap intervals, "
-        f"p-values of two-sided sign-flip tests. Units: {units}."
+        f"p-values of two-sided sign-flip tests, with whole source groups ({groups}) drawn and flipped together."
     )
+    yield "What the arms are: `pss_integrations/evaluation/arms.py` and `controls.py`."
 
 
 def _arms(record: RunRecord, searcher: str) -> Iterator[str]:
     others = [(name, 10 if name == "nDCG" else record.k) for name in METRICS if name != record.metric]
-    rows = [
-        [
-            arm,
-            _interval(scores(record, searcher, arm).interval()),
-            *(f"{scores(record, searcher, arm, metric=name, k=k).mean:.3f}" for name, k in others),
-        ]
-        for arm in record.arms
-    ]
-    yield f"## All arms, {searcher}"
+    rows = list[list[str]]()
+    for arm in record.arms:
+        primary = scores(record, searcher, arm, category=record.focus)
+        rest = (scores(record, searcher, arm, metric=name, k=k, category=record.focus).mean for name, k in others)
+        rows.append([arm, _interval(primary.mean, primary.interval()), *(f"{value:.3f}" for value in rest)])
+    yield f"## All arms, {searcher}{_scope(record, record.focus)}"
+    if (about := record.config.get("searchers", {}).get(searcher)) is not None:
+        yield f"{searcher}: {about}"
     yield _table(["arm", _primary(record), *(name if name == "MRR" else f"{name}@{k}" for name, k in others)], rows)
 
 
 def _family(record: RunRecord, family: Family) -> Iterator[str]:
     yield f"## {family.question}"
-    scope = f", {family.category}" if family.category else ""
-    yield f"`{family.treatment}` minus each control{scope}; p-values corrected within the family and searcher (Holm)."
-    rows = list[list[str]]()
-    verdicts = list[str]()
-    for searcher in record.searchers:
-        result = family_result(record, searcher, family)
-        rows += [
-            [searcher, control, _interval(one.difference, signed=True), _p(one.p_value), _p(one.p_holm)]
-            for control, one in result.comparisons.items()
-        ]
-        verdicts.append(f"{searcher}: {'better than every one' if result.passed else 'NOT better than every one'}")
+    left_out = f" Declared and not run: {', '.join(family.left_out)}." if family.left_out else ""
+    yield (
+        f"`{family.treatment}` minus each control{_scope(record, family.category)}; p-values are corrected within the "
+        f"family and searcher (Holm).{left_out}"
+    )
+    results = {searcher: family_result(record, searcher, family) for searcher in record.searchers}
+    rows = [
+        [searcher, control, _interval(*_value(one.difference), signed=True), _p(one.p_value), _p(one.p_holm)]
+        for searcher, result in results.items()
+        if result
+        for control, one in result.comparisons.items()
+    ]
     yield _table(["searcher", "control", "difference", "p", "p (Holm)"], rows)
-    yield f"Joint rule: {'; '.join(verdicts)}."
+    if family.joint:
+        yield f"Joint rule: {'; '.join(f'{searcher}: {_verdict(result)}' for searcher, result in results.items())}."
+
+
+def _verdict(result: FamilyResult | None) -> str:
+    if result is None:
+        return "undecided, there is but one source group"
+    if not result.decidable:
+        return f"undecided, {result.units} units are too few for any difference to pass"
+    return "better than every one" if result.passed else "NOT better than every one"
+
+
+def _scope(record: RunRecord, category: str | None) -> str:
+    scored = [[p for p in s.probes if p.groups and category in (None, p.category)] for s in record.sessions]
+    name = f"{category}: " if category else ""
+    return f" ({name}{sum(map(bool, scored))} sessions, {sum(map(len, scored))} probes)"
 
 
 def _categories(record: RunRecord, searcher: str) -> Iterator[str]:
     names = categories(record)
     if len(names) > 1:
         arms = plots.shown_arms(record)
-        yield f"## By category, {searcher}"
+        yield f"## By category, {searcher}{_scope(record, None)}"
         yield _table(
             ["category", *arms],
             [[name, *(f"{scores(record, searcher, arm, category=name).mean:.3f}" for arm in arms)] for name in names],
@@ -124,12 +140,14 @@ def _guard(record: RunRecord) -> Iterator[str]:
         return
     yield "## The guard"
     yield "A plain rule, calibrated for nothing. Activation alone means nothing: a closed guard never activates."
+    columns = len(record.searchers)
+    kinds = dict.fromkeys(probe.category for session in record.sessions for probe in session.probes if not probe.groups)
     rows = [
-        [
-            "activation without evidence",
-            *[_share(activation(record, guarded, answerable=False))] * len(record.searchers),
-        ],
-        ["activation with evidence", *[_share(activation(record, guarded, answerable=True))] * len(record.searchers)],
+        [f"activation, {kind}", *[_share(activation(record, guarded, answerable=False, category=kind))] * columns]
+        for kind in kinds
+    ]
+    rows += [
+        ["activation with evidence", *[_share(activation(record, guarded, answerable=True))] * columns],
         [
             "retained recall",
             *(_share(_retained(record, searcher, guarded, unguarded)) for searcher in record.searchers),
@@ -201,9 +219,14 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _interval(one: Interval, *, signed: bool = False) -> str:
+def _value(one: Interval) -> tuple[float, Interval]:
+    return one.value, one
+
+
+def _interval(value: float, one: Interval | None, *, signed: bool = False) -> str:
     sign = "+" if signed else ""
-    return f"{one.value:{sign}.3f} [{one.low:{sign}.3f}, {one.high:{sign}.3f}]"
+    bounds = f" [{one.low:{sign}.3f}, {one.high:{sign}.3f}]" if one else ""
+    return f"{value:{sign}.3f}{bounds}"
 
 
 def _p(value: float) -> str:

@@ -2,8 +2,11 @@
 
 ::
 
-    <directory>/states/<digest>.safetensors   a state, with how it was written
-                clues/<digest>.json           the clues of one batch of reads
+    <directory>/<engine>/states/<digest>.safetensors   a state by what it was written from, with how it was written
+                         clues/<digest>.json           the clues of one batch of reads, by the states' own content
+
+``<engine>`` is a hash of everything else that they depend on: backbone, configuration, device, library versions, and
+the source of the modules that write and read.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import os
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +27,7 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from pss_integrations import states
 from pss_integrations.evaluation.bench import finish, new_engine
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.compiler import Progress
@@ -30,17 +36,21 @@ from pss_integrations.states.engine import READ_ROWS
 from pss_integrations.states.reader import decode, prompt_tokens
 from pss_integrations.types import ClueTarget, Message
 
-_ENGINE = "1"  # count up when the engine writes other states or clues from the same input
 _LANES = 8
+_SOURCES = "backbone compiler config engine history loss lora optimizer reader split".split()
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenState:
-    """A state vector (numel,) and how it was written; its digest names its content."""
+    """A state vector (numel,) and how it was written."""
 
     vector: Tensor
-    digest: str
     record: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """Hash of the vector."""
+        return hashlib.sha256(self.vector.contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()
 
 
 class CachedStates:
@@ -54,18 +64,20 @@ class CachedStates:
         self, backbone: Backbone, config: CompileConfig, directory: Path, progress: Progress | None = None
     ) -> None:
         self.engine = new_engine(backbone, config)
-        self._directory, self._progress = directory, progress
-        self._shape = [_ENGINE, backbone.fingerprint, str(backbone.dtype), self.engine.state.to_dict()]
+        self._progress = progress
+        self._directory = directory / _digest(self.describe())[:16]
 
     def describe(self) -> dict[str, Any]:
         """Return everything its states depend on besides their input."""
         return {
-            "engine": _ENGINE,
             "backbone": self.engine.backbone.name,
             "fingerprint": self.engine.backbone.fingerprint,
             "dtype": str(self.engine.backbone.dtype).removeprefix("torch."),
+            "device": str(self.engine.backbone.device),
             "state": self.engine.state.to_dict(),
             "compile": self.engine.config.to_dict(),
+            "libraries": {name: version(name) for name in ("torch", "transformers")},
+            "source": _digest([files(states).joinpath(f"{name}.py").read_text() for name in _SOURCES])[:16],
         }
 
     def count_tokens(self, text: str) -> int:
@@ -76,11 +88,10 @@ class CachedStates:
         """Write a state, or take the one that was written from the same input."""
         said = [[message.role, message.text] for message in messages]
         taught = [asdict(target) for target in targets]
-        digest = _digest([*self._shape, self.engine.config.to_dict(), said, taught])
-        path = self._directory / "states" / f"{digest}.safetensors"
+        path = self._directory / "states" / f"{_digest([said, taught])}.safetensors"
         if path.exists():
             with safe_open(path, "pt") as file:
-                return WrittenState(file.get_tensor("state"), digest, json.loads(file.metadata()["record"]))
+                return WrittenState(file.get_tensor("state"), json.loads(file.metadata()["record"]))
         result = finish(self.engine.compile(messages, targets, progress=self._progress))
         record = {
             "seconds": round(result.seconds, 2),
@@ -91,7 +102,7 @@ class CachedStates:
             "history_tokens": result.history_tokens,
         }
         _write(path, save({"state": result.vector}, {"record": json.dumps(record)}))
-        return WrittenState(result.vector, digest, record)
+        return WrittenState(result.vector, record)
 
     def shuffle(self, state: WrittenState) -> WrittenState:
         """Permute the entries within each factor, always in the same way."""
@@ -100,12 +111,12 @@ class CachedStates:
         for factor in self.engine.bank.layout.matrices(vector).values():
             order = torch.randperm(factor.numel(), generator=generator)
             factor.copy_(factor.flatten()[order].view_as(factor))
-        return WrittenState(vector, f"shuffled {state.digest}", {})
+        return WrittenState(vector, {})
 
     def zero(self) -> WrittenState:
         """Return the state of zeros."""
         vector = torch.zeros(self.engine.bank.layout.numel, dtype=self.engine.bank.vectors.dtype)
-        return WrittenState(vector, "zero", {})
+        return WrittenState(vector, {})
 
     def read(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[str]]:
         """Write a clue for each query from its state, all in as few batches as the lanes allow."""
@@ -116,14 +127,10 @@ class CachedStates:
 
     def _read_batch(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[str]]:
         asked = [[state.digest, list(queries)] for state, queries in requests]
-        path = self._directory / "clues" / f"{_digest([*self._shape, self._longest, asked])}.json"
+        path = self._directory / "clues" / f"{_digest(asked)}.json"
         if not path.exists():
             _write(path, json.dumps(self._decode(requests)).encode())
         return json.loads(path.read_bytes())
-
-    @property
-    def _longest(self) -> int:
-        return self.engine.config.max_clue_tokens
 
     def _decode(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[str]]:
         backbone, bank = self.engine.backbone, self.engine.bank
@@ -134,7 +141,7 @@ class CachedStates:
                 bank.bind(lane, state.vector)
             for at in range(0, len(rows), READ_ROWS):
                 lanes, prompts = zip(*rows[at : at + READ_ROWS], strict=True)
-                decoded = finish(decode(backbone, bank, lanes, prompts, self._longest))
+                decoded = finish(decode(backbone, bank, lanes, prompts, self.engine.config.max_clue_tokens))
                 texts += [backbone.decode(row.tokens).strip() for row in decoded]
         finally:
             for lane in range(1, len(requests) + 1):

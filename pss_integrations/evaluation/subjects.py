@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from itertools import pairwise
-from typing import Final
 
 from pss_integrations.evaluation.datasets import RecordedSession, SessionData
 from pss_integrations.evaluation.krecords import KRecords
@@ -14,8 +13,6 @@ from pss_integrations.evaluation.pss320 import BenchmarkSession, Probe
 from pss_integrations.states.field_targets import FieldTargets
 from pss_integrations.states.targets import TargetBuilder
 from pss_integrations.types import ClueTarget, Message
-
-_DEVELOPMENT_SESSIONS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ def from_krecords(benchmark: KRecords) -> list[Subject]:
 
 
 def from_recorded(data: SessionData, targets: TargetBuilder, *, all_probes: bool = False) -> list[Subject]:
-    """Make subjects of recorded conversations; the partner is the session nearest in length.
+    """Make subjects of recorded conversations; the partner is the session nearest in length, of another group.
 
     :param targets: Makes the clue targets of the messages before the cut.
     :param all_probes: Also ask the probes before the cut, where there is no state; sessions without any probe
@@ -93,7 +90,6 @@ def from_recorded(data: SessionData, targets: TargetBuilder, *, all_probes: bool
         for session in data.sessions
         if (probes := session.probes if all_probes else session.probes_with_state)
     ]
-    lengths = [len(session.compiled) for session, _ in kept]
     return [
         Subject(
             session_id=session.session_id,
@@ -114,13 +110,11 @@ def from_recorded(data: SessionData, targets: TargetBuilder, *, all_probes: bool
             ),
             partner=partner,
         )
-        for (session, probes), partner in zip(kept, _nearest(lengths), strict=True)
+        for (session, probes), partner in zip(kept, _nearest([session for session, _ in kept]), strict=True)
     ]
 
 
-def development_subset(
-    sessions: Sequence[RecordedSession], count: int = _DEVELOPMENT_SESSIONS
-) -> list[RecordedSession]:
+def development_subset(sessions: Sequence[RecordedSession], count: int) -> list[RecordedSession]:
     """A fixed choice of sessions: those whose ids hash lowest, whatever the order they come in."""
     return sorted(sessions, key=lambda session: sha256(session.session_id.encode()).hexdigest())[:count]
 
@@ -129,13 +123,15 @@ def _category(needs_history: bool | None) -> str:
     return {True: "needs history", False: "stands alone", None: "unknown"}[needs_history]
 
 
-def _nearest(lengths: Sequence[int]) -> list[int]:
-    """For each position the other one that is nearest in length: a neighbour in order of length."""
-    order = sorted(range(len(lengths)), key=lambda position: (lengths[position], position))
-    partners = dict[int, int]()
-    for one, other in pairwise(order):
-        partners[other] = one
-        kept = partners.get(one)
-        if kept is None or abs(lengths[other] - lengths[one]) < abs(lengths[kept] - lengths[one]):
-            partners[one] = other
-    return [partners.get(position, position) for position in range(len(lengths))]
+def _nearest(sessions: Sequence[RecordedSession]) -> list[int]:
+    """For each session the position of the one nearest in length, of another group where there is one."""
+
+    def distance(position: int, other: int) -> tuple[bool, int, int]:
+        one, two = sessions[position], sessions[other]
+        return one.group == two.group, abs(len(one.compiled) - len(two.compiled)), other
+
+    everywhere = range(len(sessions))
+    return [
+        min((other for other in everywhere if other != position), key=partial(distance, position), default=position)
+        for position in everywhere
+    ]

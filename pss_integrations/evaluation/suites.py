@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, Final
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.evaluation import krecords, pss320
-from pss_integrations.evaluation.arms import ARMS, TEXT_ARMS
+from pss_integrations.evaluation.arms import ARMS, CARD_TOKENS, TEXT_ARMS
 from pss_integrations.evaluation.controls import Cast, StateSource
 from pss_integrations.evaluation.datasets import SessionData
+from pss_integrations.evaluation.pss320 import Benchmark
+from pss_integrations.evaluation.pss320_audit import audit
 from pss_integrations.evaluation.pss320_facts import Split
 from pss_integrations.evaluation.record import Family, RunRecord, SessionRecord
 from pss_integrations.evaluation.runner import Runner, Tell
@@ -31,17 +34,31 @@ SearcherFactory = Callable[[Sequence[Passage]], ExpandingSearcher]
 
 POOL: Final = 320
 RECORD_COUNTS: Final = (1, 2, 4, 8, 16, 32)
-_MOST_RECORDS: Final = 192
+_DEVELOPMENT_SESSIONS: Final[Mapping[str, int]] = {"dstc11": 60}
 _QUICK_STATES: Final = ("correct", "matched_wrong", "shuffled", "zero")
 _EVERYBODY: Final[frozenset[Role]] = frozenset({"user", "system", "assistant"})
 
-_CAUSAL = "Does the right state help, more than none, a text card, a wrong or a shuffled state?"
+_CAUSAL: Final = Family(
+    question="Does the right state help, and neither a wrong nor a shuffled one?",
+    treatment="correct/append",
+    controls=["raw", "matched_wrong/append", "shuffled/append"],
+    joint=True,
+)
+_TEXT: Final = Family(
+    question="Is it better than text?",
+    treatment="correct/append",
+    controls=[
+        "card/append",
+        "target_card/append",
+        "user_history",
+        "full_history",
+        "concatenation",
+        "record_rrf",
+    ],
+)
 PSS320_FAMILIES: Final = (
-    Family(
-        question=_CAUSAL,
-        treatment="correct/append",
-        controls=["raw", "card/append", "matched_wrong/append", "shuffled/append"],
-    ),
+    _CAUSAL,
+    _TEXT,
     Family(
         question="Does what the state learned come from both stages?",
         treatment="correct/append",
@@ -53,32 +70,23 @@ PSS320_FAMILIES: Final = (
         controls=["reordered/append"],
     ),
     Family(
-        question="Is it better than other uses of the same text?",
-        treatment="correct/append",
-        controls=["card/replace", "card/rrf", "full_history", "user_history", "concatenation", "record_rrf"],
-    ),
-    Family(
         question="Does the composition matter?",
         treatment="correct/append",
         controls=["correct/replace", "correct/rrf", "guarded/append"],
     ),
 )
+_K16: Final = "K = 16"
 RECORD_FAMILIES: Final = (
     Family(
         question="Does a question pick its record out of sixteen?",
         treatment="correct/replace",
-        controls=["raw", "concatenation", "record_rrf", "matched_wrong/replace", "shuffled/replace"],
-        category="K = 16",
+        controls=["concatenation", "record_rrf", "matched_wrong/replace"],
+        category=_K16,
+        joint=True,
     ),
 )
-RECORDED_FAMILIES: Final = (
-    Family(
-        question=_CAUSAL,
-        treatment="correct/append",
-        controls=["raw", "card/append", "matched_wrong/append", "shuffled/append"],
-        category="needs history",
-    ),
-)
+_NEEDS_HISTORY: Final = "needs history"
+RECORDED_FAMILIES: Final = tuple(family.model_copy(update={"category": _NEEDS_HISTORY}) for family in (_CAUSAL, _TEXT))
 
 
 @dataclass(frozen=True)
@@ -87,12 +95,14 @@ class Setup:
 
     :param source: Writes and reads the states.
     :param searchers: Searcher name to what makes it of a pool.
+    :param about: Searcher name to what the record says of it.
     :param tell: Told what is done, how many sessions are done and how many there are.
     :param query_weight: How much the query weighs against what is appended to it.
     """
 
     source: StateSource
     searchers: Mapping[str, SearcherFactory]
+    about: Mapping[str, str]
     tell: Tell
     query_weight: float = 1.0
 
@@ -111,31 +121,45 @@ class Setup:
         return runner.run(self.tell)
 
     def record(
-        self, kind: str, sessions: list[SessionRecord], families: Sequence[Family], arms: Sequence[str], **rest: Any
+        self,
+        kind: str,
+        sessions: list[SessionRecord],
+        families: Sequence[Family],
+        arms: Sequence[str],
+        *,
+        metric: str,
+        k: int,
+        focus: str | None = None,
+        config: Mapping[str, Any],
     ) -> RunRecord:
         """Put the record of a run together; families are cut to the arms and categories that were run."""
-        asked = {None, *(probe.category for session in sessions for probe in session.probes)}
-        known = [
-            family.model_copy(update={"controls": controls})
-            for family in families
-            if family.treatment in arms and family.category in asked
-            if (controls := [name for name in family.controls if name in arms])
-        ]
-        metric, k, config = rest.pop("metric"), rest.pop("k"), rest
+        judged = {None, *(probe.category for session in sessions for probe in session.probes if probe.groups)}
         return RunRecord(
             kind=kind,
             created_at=datetime.now(UTC),
             config={
                 **config,
                 "query_weight": self.query_weight,
+                "card_tokens": CARD_TOKENS,
+                "searchers": dict(self.about),
                 **self.source.describe(),
             },
             metric=metric,
             k=k,
+            focus=focus if focus in judged else None,
             depth=Runner.depth,
             arms=list(arms),
             searchers=list(self.searchers),
-            families=known,
+            families=[
+                family.model_copy(
+                    update={
+                        "controls": [name for name in family.controls if name in arms],
+                        "left_out": [name for name in family.controls if name not in arms],
+                    }
+                )
+                for family in families
+                if family.treatment in arms and family.category in judged and not set(arms).isdisjoint(family.controls)
+            ],
             sessions=sessions,
         )
 
@@ -151,57 +175,51 @@ def run_pss320(setup: Setup, *, sessions: int, split: Split, seed: int, quick: b
     if not 2 <= sessions <= len(chosen):
         raise InvalidInput(f"the {split} split has {len(benchmark.split(split))} sessions, 2 to all of them can be run")
     arms = _quick_arms() if quick else list(ARMS)
-    found = setup.run(from_pss320(chosen), benchmark.passages, arms, HistoryTargets())
-    return setup.record(
-        "pss320", found, PSS320_FAMILIES, arms, metric="All-Recall", k=4, seed=seed, split=split, pool=POOL, quick=quick
-    )
+    subjects = from_pss320(chosen)
+    _audit(Benchmark(chosen, benchmark.passages), subjects)
+    found = setup.run(subjects, benchmark.passages, arms, HistoryTargets())
+    config = {"seed": seed, "split": split, "sessions": sessions, "pool": POOL, "quick": quick}
+    return setup.record("pss320", found, PSS320_FAMILIES, arms, metric="All-Recall", k=4, config=config)
 
 
 def run_krecords(setup: Setup, *, counts: Sequence[int], groups: int, seed: int) -> RunRecord:
-    """Run the K-record benchmark for each K; a probe's category says which.
+    """Run the K-record benchmark for each K, in one pool; a probe's category says which.
 
-    :param groups: Sessions per K, at least two: the wrong state of one is that of another. Large K get fewer, as
-        many as there are names for.
-    :raises InvalidInput: If there are fewer.
+    :param counts: Values of K; a smaller one takes the first records of a larger one.
+    :param groups: Sessions per K, at least two: the wrong state of one is that of another.
+    :raises InvalidInput: If there are fewer, or more than there are names for.
     """
     if groups < 2:
         raise InvalidInput(f"a wrong state needs a second group: at least 2 groups, got {groups}")
     arms = [name for name in _quick_arms() if not name.startswith("guarded")]
     found = list[SessionRecord]()
-    for k in counts:
-        benchmark = krecords.generate(k, groups=max(2, min(groups, _MOST_RECORDS // k)), seed=seed)
+    for k in sorted(set(counts)):
+        benchmark = krecords.generate(k, groups=groups, seed=seed, of=max(counts))
         subjects = [_with_category(subject, f"K = {k}") for subject in from_krecords(benchmark)]
         found += setup.run(subjects, benchmark.passages, arms, HistoryTargets())
-    return setup.record(
-        "krecords",
-        found,
-        RECORD_FAMILIES,
-        arms,
-        metric="All-Recall",
-        k=4,
-        seed=seed,
-        counts=list(counts),
-        groups=groups,
-    )
+    config = {"seed": seed, "counts": sorted(set(counts)), "groups": groups}
+    return setup.record("krecords", found, RECORD_FAMILIES, arms, metric="All-Recall", k=4, focus=_K16, config=config)
 
 
 def run_recorded(setup: Setup, data: SessionData, *, sessions: int | None, states: bool, k: int) -> RunRecord:
     """Run recorded conversations: targets from the messages alone, assistant text trusted.
 
-    :param sessions: A fixed choice of so many sessions, by hash; all by default.
-    :param states: Whether to compile states; without, only the text arms are run.
+    :param sessions: A fixed choice of so many sessions, by hash; 60 of DSTC11 and all of others by default.
+    :param states: Whether to compile states; without, only the text arms are run, on the probes before a cut too.
     :param k: Cut-off of the primary metric, Recall.
     """
     builder = HistoryTargets(trusted_roles=_EVERYBODY)
-    if sessions is not None:
-        data = replace(data, sessions=tuple(development_subset(data.sessions, sessions)))
+    count = sessions or _DEVELOPMENT_SESSIONS.get(data.name, len(data.sessions))
+    data = replace(data, sessions=tuple(development_subset(data.sessions, count)))
     subjects = from_recorded(data, builder, all_probes=not states)
     if len(subjects) < 2:
         raise InvalidInput(f"{data.name} has {len(subjects)} sessions with probes to ask: at least 2 are needed")
     arms = _quick_arms() if states else list(TEXT_ARMS)
     found = setup.run(subjects, data.passages, arms, builder)
+    digest = sha256("\n".join(map(repr, (*data.sessions, len(data.passages)))).encode()).hexdigest()
+    config = {"data": digest, "sessions": len(subjects), "states": states, "trusted_roles": sorted(_EVERYBODY)}
     return setup.record(
-        data.name, found, RECORDED_FAMILIES, arms, metric="Recall", k=k, trusted_roles=sorted(_EVERYBODY)
+        data.name, found, RECORDED_FAMILIES, arms, metric="Recall", k=k, focus=_NEEDS_HISTORY, config=config
     )
 
 
@@ -215,10 +233,18 @@ def dense(embedder: Embedder) -> SearcherFactory:
     return lambda passages: ChromaIndex(passages, embedder)
 
 
+def _audit(benchmark: Benchmark, subjects: Sequence[Subject]) -> None:
+    """Refuse targets that know the probes, before anything is compiled."""
+    used = {subject.session_id: subject.targets for subject in subjects}
+    if problems := audit(benchmark, {"this run": lambda session: used[session.key.session_id]}):
+        raise InvalidInput(f"the audit of what is to be run found {len(problems)} problems, such as: {problems[0]}")
+
+
 def _quick_arms() -> list[str]:
     return [name for name, arm in ARMS.items() if arm.state is None or arm.state in _QUICK_STATES]
 
 
 def _with_category(subject: Subject, category: str) -> Subject:
     asked = tuple(replace(one, probe=replace(one.probe, category=category)) for one in subject.asked)
-    return replace(subject, asked=asked, session_id=f"{subject.session_id} {category}")
+    names = {"session_id": f"{subject.session_id} {category}", "group": f"{subject.group} {category}"}
+    return replace(subject, asked=asked, **names)

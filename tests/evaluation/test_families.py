@@ -56,8 +56,18 @@ def test_a_family_is_written_to_json_with_its_verdict() -> None:
         "treatment": "pss",
         "comparisons": {"raw": {"difference": {"value": 1, "low": 1, "high": 1}, "p_value": 0.001, "p_holm": 0.001}},
         "alpha": 0.05,
+        "units": 20,
+        "decidable": True,
         "passed": True,
     }
+
+
+@pytest.mark.parametrize(("units", "decidable"), [(5, False), (6, True)])
+def test_too_few_units_cannot_show_any_difference(units: int, decidable: bool) -> None:
+    ones, zeros = np.ones(2 * units), np.zeros(2 * units)
+    family = compare({"pss": ones, "raw": zeros}, "pss", ["raw"], groups=[*range(units)] * 2, resamples=500)
+    assert family.units == units
+    assert family.decidable is decidable is family.passed
 
 
 @pytest.mark.parametrize(

@@ -142,3 +142,17 @@ def test_sizes_out_of_range_are_refused(k: int, groups: int) -> None:
 def test_a_single_record_has_no_conflicts() -> None:
     (group,) = krecords.generate(1, seed=1).groups
     assert all(target.conflicts == () for target in group.targets)
+
+
+def test_smaller_sessions_of_one_pool_begin_larger_ones() -> None:
+    small, large = (krecords.generate(k, groups=2, seed=4, of=6) for k in (2, 6))
+    assert small.passages == large.passages
+    for one, other in zip(small.groups, large.groups, strict=True):
+        assert one.records == other.records[:2]
+        assert len(one.probes) == 2 * 3
+    assert krecords.generate(6, groups=2, seed=4) == large
+
+
+def test_a_pool_cannot_hold_fewer_records_than_a_session() -> None:
+    with pytest.raises(InvalidInput, match="cannot hold"):
+        krecords.generate(4, seed=0, of=3)

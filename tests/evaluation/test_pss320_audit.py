@@ -112,7 +112,9 @@ class TestFinds:
 
     def test_a_probe_among_the_requests_and_how_much_wording_they_share(self, small: Benchmark) -> None:
         def leaking(session: BenchmarkSession) -> list[ClueTarget]:
-            return [ClueTarget(f"{probe.query}  ", "a clue") for probe in session.probes]
+            return [ClueTarget(f"Please: {probe.query}  ", "a clue") for probe in session.probes]
 
-        assert all("is a probe" in problem for problem in audit(small, {"leaking": leaking}))
+        problems = audit(small, {"leaking": leaking})
+        assert sum("holds the probe" in problem for problem in problems) == 24
+        assert "targets from leaking: 100.0% of the probes' 4-grams are in their requests" in problems
         assert overlap(small, {"leaking": leaking}) == {"leaking": {"2-grams": 1.0, "3-grams": 1.0, "4-grams": 1.0}}

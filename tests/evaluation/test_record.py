@@ -40,7 +40,7 @@ def record(sessions: int = 6) -> RunRecord:
         depth=100,
         arms=ARMS,
         searchers=["bm25"],
-        families=[Family(question="Does it help?", treatment="correct/append", controls=["raw"])],
+        families=[Family(question="Does it help?", treatment="correct/append", controls=["raw"], joint=True)],
         sessions=[
             SessionRecord(
                 session_id=f"s{number}",
@@ -80,6 +80,7 @@ def test_what_is_not_in_a_record_is_said(wrong: dict[str, str]) -> None:
 
 def test_a_family_is_compared_on_the_primary_metric() -> None:
     found = family_result(record(), "bm25", record().families[0])
+    assert found is not None
     assert found.comparisons["raw"].difference.value == 0.75
     assert found.comparisons["raw"].p_value == pytest.approx(2 / 2**6)
     assert found.passed
@@ -92,6 +93,7 @@ def test_categories_are_those_with_evidence() -> None:
 def test_activation_and_retained_recall() -> None:
     assert activation(record(), "guarded/append", answerable=False) == pytest.approx(5 / 6)
     assert activation(record(), "guarded/append", answerable=True) == 1
+    assert activation(record(), "guarded/append", answerable=True, category="null") is None
     assert activation(record(), "raw", answerable=True) == 0
     assert retained_recall(0.2, 0.8, 0.5) == pytest.approx(0.5)
     assert retained_recall(0.5, 0.5, 0.5) is None
@@ -133,15 +135,39 @@ def test_a_report_shows_arms_comparisons_guard_and_paper(tmp_path: Path) -> None
     assert "| correct/append | 0.750 [" in text
     assert "| bm25 | raw | +0.750 [" in text
     assert "Joint rule: bm25: better than every one." in text
-    assert "| activation without evidence | 0.833 |" in text
-    assert "| clue, All-Recall@4 (here BM25) | V.1 | 0.501 | 0.750 |" in text
+    assert "| activation, null | 0.833 |" in text
+    assert "| the same appended to the query (here BM25) | V.1 | 0.501 | 0.750 |" in text
+    assert "(6 sessions, 12 probes)" in text
     assert "| correct | 6 | 4 | 10 | 1.5 | 6 |" in text
 
 
 def test_a_report_that_cannot_claim_success_says_so() -> None:
-    swapped = [Family(question="Does it help?", treatment="raw", controls=["correct/append"])]
+    swapped = [Family(question="Does it help?", treatment="raw", controls=["correct/append"], joint=True)]
     text = markdown(record().model_copy(update={"families": swapped}))
     assert "Joint rule: bm25: NOT better than every one." in text
+    assert "Joint rule: bm25: undecided, 5 units are too few" in markdown(record(sessions=5))
+
+
+def test_one_source_group_gives_means_and_no_inference(tmp_path: Path) -> None:
+    one = record()
+    sessions = [session.model_copy(update={"group": "g"}) for session in one.sessions]
+    alone = one.model_copy(update={"sessions": sessions})
+    assert family_result(alone, "bm25", alone.families[0]) is None
+    assert "undecided, there is but one source group" in markdown(alone)
+    assert summary(alone)["arms"]["bm25"]["correct/append"] == {"mean": 0.75}
+    write_report(alone, tmp_path)
+
+
+def test_the_tables_are_about_the_category_in_focus() -> None:
+    focused = record().model_copy(update={"focus": "exact_fact"})
+    assert "| correct/append | 1.000 [" in markdown(focused)
+    assert "(exact_fact: 6 sessions, 6 probes)" in markdown(focused)
+    assert summary(focused)["arms"]["bm25"]["correct/append"]["mean"] == 1
+
+
+def test_controls_that_were_declared_and_not_run_are_named() -> None:
+    cut = [Family(question="Does it help?", treatment="correct/append", controls=["raw"], left_out=["card/append"])]
+    assert "Declared and not run: card/append." in markdown(record().model_copy(update={"families": cut}))
 
 
 def test_the_html_holds_its_plots_and_the_same_record_gives_the_same_files(tmp_path: Path) -> None:

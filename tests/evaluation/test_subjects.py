@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,13 @@ def test_no_session_is_its_own_partner_and_none_is_nearer(lengths: list[int]) ->
         assert abs(lengths[at] - lengths[one.partner]) == nearest
 
 
+def test_a_partner_of_the_same_group_is_taken_only_where_there_is_no_other() -> None:
+    near, far = (replace(session(name, n, cut=n, turns=(n,)), group="g") for name, n in (("near", 8), ("far", 9)))
+    other = session("other", 30, cut=30, turns=(30,))
+    assert [one.partner for one in from_recorded(data(near, far, other), HistoryTargets())] == [2, 2, 1]
+    assert [one.partner for one in from_recorded(data(near, far), HistoryTargets())] == [1, 0]
+
+
 @given(st.permutations(range(20)), st.integers(1, 30))
 def test_the_development_subset_does_not_depend_on_order_and_grows_at_its_end(order: list[int], count: int) -> None:
     sessions = [session(f"s{number}", 4, cut=2) for number in range(20)]
@@ -81,5 +89,5 @@ def test_the_development_subset_does_not_depend_on_order_and_grows_at_its_end(or
 
 @pytest.mark.data
 def test_the_development_subset_of_dstc11_has_60_sessions(recorded: Path) -> None:
-    chosen = development_subset(load_sessions(recorded / "dstc11").sessions)
+    chosen = development_subset(load_sessions(recorded / "dstc11").sessions, 60)
     assert len(chosen) == 60

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,16 +11,19 @@ from pss_integrations.evaluation import suites
 from pss_integrations.evaluation.analysis import family_result, scores
 from pss_integrations.evaluation.controls import StateSource
 from pss_integrations.evaluation.datasets import load_sessions
+from pss_integrations.evaluation.pss320 import BenchmarkSession
 from pss_integrations.evaluation.pss320_facts import Split
 from pss_integrations.evaluation.record import RunRecord
 from pss_integrations.evaluation.source import CachedStates
+from pss_integrations.evaluation.subjects import Subject, from_pss320
 from pss_integrations.evaluation.suites import PSS320_FAMILIES, RECORD_FAMILIES, Setup
 from pss_integrations.states.backbone import load_backbone
 from pss_integrations.states.config import CompileConfig
+from pss_integrations.types import ClueTarget
 
 
 def setup(source: StateSource) -> Setup:
-    return Setup(source, {"bm25": suites.bm25}, lambda what, done, total: None)
+    return Setup(source, {"bm25": suites.bm25}, {}, lambda what, done, total: None)
 
 
 def pss320(source: StateSource, sessions: int = 64, quick: bool = True, split: Split = "test") -> RunRecord:
@@ -31,7 +36,7 @@ def test_states_that_work_pass_the_joint_rule() -> None:
 
 @pytest.mark.parametrize(
     ("broken", "control"),
-    [(ZeroStates, "raw"), (SwappedStates, "card/append"), (LeakingReads, "matched_wrong/append")],
+    [(ZeroStates, "raw"), (SwappedStates, "matched_wrong/append"), (LeakingReads, "matched_wrong/append")],
 )
 def test_a_broken_engine_does_not_pass_the_joint_rule(broken: type[Oracle], control: str) -> None:
     found = family_result(pss320(broken()), "bm25", PSS320_FAMILIES[0])
@@ -51,6 +56,20 @@ def test_a_quick_run_declares_only_what_it_ran() -> None:
     record = pss320(Oracle(), sessions=2)
     assert all({one.treatment, *one.controls} <= set(record.arms) for one in record.families)
     assert record.families[0] == PSS320_FAMILIES[0]
+    assert record.families[2].left_out == ["target_only/append", "history_only/append"]
+
+
+def test_targets_that_know_the_probes_are_refused_before_anything_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def leaking(sessions: Sequence[BenchmarkSession]) -> list[Subject]:
+        return [
+            replace(subject, targets=tuple(ClueTarget(f"{p.query} Please.", p.gold_rewrite) for p in session.probes))
+            for session, subject in zip(sessions, from_pss320(sessions), strict=True)
+        ]
+
+    monkeypatch.setattr(suites, "from_pss320", leaking)
+    monkeypatch.delattr(Oracle, "compile")
+    with pytest.raises(InvalidInput, match="holds the probe"):
+        pss320(Oracle(), sessions=2)
 
 
 @pytest.mark.parametrize(("sessions", "split"), [(1, "test"), (65, "calibration"), (257, "test")])
@@ -63,6 +82,7 @@ def test_records_are_run_for_each_count() -> None:
     record = suites.run_krecords(setup(Oracle()), counts=[1, 16], groups=2, seed=0)
     assert [probe.category for one in record.sessions for probe in one.probes[:1]] == ["K = 1"] * 2 + ["K = 16"] * 2
     assert record.families == list(RECORD_FAMILIES)
+    assert record.focus == "K = 16"
     single = scores(record, "bm25", "concatenation", category="K = 1").mean
     assert single > scores(record, "bm25", "concatenation", category="K = 16").mean
 
