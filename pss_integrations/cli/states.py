@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,6 +72,42 @@ def delete(
         print_json({"user_id": key.user_id, "session_id": key.session_id, "deleted": True})
     else:
         typer.echo(f"deleted the state of {owner(key)}")
+
+
+@app.command("rollback")
+def rollback(
+    session_id: SessionId,
+    user_id: UserId = None,
+    no_user: NoUser = False,
+    state_id: Annotated[
+        str | None, typer.Option("--state", help="Which one. [default: the one before the current one]")
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Make an earlier state of a session the current one; the later ones stay."""
+    with _manager(home) as manager:
+        info = manager.rollback(session_key(session_id, user_id, no_user), state_id)
+    if as_json:
+        print_json(summary(info))
+    else:
+        typer.echo(f"{owner(info.key)} is read from state {info.state_id} now")
+
+
+@app.command("prune")
+def prune(
+    max_bytes: Annotated[int | None, typer.Option("--max-bytes", min=0, help="Most bytes that may stay.")] = None,
+    max_days: Annotated[float | None, typer.Option("--max-days", min=0, help="States that are older go.")] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Remove states until the rest is small and young enough, superseded states first, then the oldest."""
+    with _manager(home) as manager:
+        gone = manager.prune(max_bytes=max_bytes, max_age=None if max_days is None else timedelta(days=max_days))
+    if as_json:
+        print_json({"removed": [summary(info) for info in gone]})
+    else:
+        typer.echo(f"removed {len(gone)} states, {size(sum(info.adapter_bytes for info in gone))}")
 
 
 @app.command("export")

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from datetime import UTC, datetime
-from hashlib import sha256
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -19,14 +18,17 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import platformdirs
 
-from pss_integrations.errors import CompileInProgress, InvalidInput, StateNotFound
+from pss_integrations.errors import CompileInProgress, InvalidInput, StateMismatch, StateNotFound
 from pss_integrations.identity import UNSET, Unset
 from pss_integrations.states.config import CompileConfig, StateConfig
 from pss_integrations.states.history_targets import HistoryTargets
-from pss_integrations.states.manifest import BackboneInfo, Cursor, StateInfo, TargetInfo, WriteInfo, spoken
-from pss_integrations.states.scheduler import Scheduler, Work
+from pss_integrations.states.manifest import StateInfo, spoken
+from pss_integrations.states.redaction import redacted, redacted_targets
+from pss_integrations.states.scheduler import Scheduler
 from pss_integrations.states.store import StateStore
-from pss_integrations.states.targets import ExplicitTargets, TargetBuilder, check_targets
+from pss_integrations.states.targets import ExplicitTargets, TargetBuilder
+from pss_integrations.states.upkeep import Migration, kept_session, to_prune
+from pss_integrations.states.worker import Worker
 from pss_integrations.types import Clue, ClueTarget, Message, SessionKey
 
 if TYPE_CHECKING:
@@ -56,6 +58,8 @@ class StateManager:
     :param download: Fetch weights that are not in the cache instead of raising ``WeightsNotFetched``.
     :param read_lanes: How many different states one batch of reads can use.
     :param resident_bytes: Memory for states that were read lately.
+    :param redact: Applied to every text before anything is made of it: to messages, requests and clues. What it takes
+        out is neither compiled nor kept. The same text must give the same text.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class StateManager:
         download: bool = False,
         read_lanes: int = 8,
         resident_bytes: int = 1 << 30,
+        redact: Callable[[str], str] | None = None,
     ) -> None:
         if read_lanes < 1:
             raise InvalidInput(f"read_lanes must be at least 1, got {read_lanes}")
@@ -78,9 +83,10 @@ class StateManager:
         self.config = config or CompileConfig()
         self._backbone, self._device, self._dtype, self._download = backbone, device, dtype, download
         self._read_lanes, self._resident_bytes = read_lanes, resident_bytes
+        self._redact = redact
         self._store = StateStore(self.path)
         self._scheduler = Scheduler()
-        self._loaded: Engine | None = None
+        self._worker = Worker(self._store, self._load, self.state, self.config, redact)
         self._compiling = set[SessionKey]()
         self._guard = Lock()
 
@@ -95,9 +101,7 @@ class StateManager:
     def close(self) -> None:
         """Cancel what is queued, stop the thread and leave the model as it was found."""
         self._scheduler.close()
-        if self._loaded is not None:
-            self._loaded.close()
-            self._loaded = None
+        self._worker.close()
 
     # --- writing
 
@@ -221,11 +225,65 @@ class StateManager:
 
         :raises CompileInProgress: If the session is being compiled.
         """
-        return self._scheduler.wait(self._scheduler.submit(self._delete(key), urgent=True))
+        return self._scheduler.wait(self._scheduler.submit(self._worker.delete(key), urgent=True))
 
     async def adelete(self, key: SessionKey) -> bool:
         """Do :meth:`delete` without blocking the event loop."""
-        return await asyncio.wrap_future(self._scheduler.submit(self._delete(key), urgent=True))
+        return await asyncio.wrap_future(self._scheduler.submit(self._worker.delete(key), urgent=True))
+
+    def versions(self, key: SessionKey) -> Sequence[StateInfo]:
+        """Manifests of all states of a session that are kept, the newest first; none if there are none."""
+        return self._store.versions(key)
+
+    def rollback(self, key: SessionKey, state_id: str | None = None) -> StateInfo:
+        """Make an earlier state of a session the current one; the later ones stay.
+
+        :param state_id: Which one; by default the one that the current state went on from, else the newest that is
+            older than the current one.
+        :returns: The manifest of what is current now.
+        :raises StateNotFound: If there is no such state.
+        :raises CompileInProgress: If the session is being compiled.
+        """
+        return self._scheduler.wait(self._scheduler.submit(self._worker.rollback(key, state_id), urgent=True))
+
+    def prune(self, *, max_bytes: int | None = None, max_age: timedelta | None = None) -> Sequence[StateInfo]:
+        """Remove states until what is left is small and young enough; superseded states go before current ones.
+
+        Sessions that are being compiled are left alone.
+
+        :param max_bytes: Most bytes of adapters that may stay.
+        :param max_age: States that were written longer ago go.
+        :returns: Manifests of what was removed.
+        :raises InvalidInput: If neither limit is given, or one is negative.
+        """
+        current = {info.state_id for info in self._store.all()}
+        states = [info for key in self._store.sessions() for info in self._store.versions(key)]
+        gone = to_prune(
+            [(info, info.state_id in current) for info in states],
+            max_bytes=max_bytes,
+            max_age=max_age,
+            now=datetime.now(UTC),
+        )
+        removed = self._scheduler.wait(self._scheduler.submit(self._worker.remove(gone), urgent=True))
+        return [info for info in gone if info.state_id in removed]
+
+    def migrate(self, *, progress: Progress | None = None) -> Migration:
+        """Write the states of other backbones or shapes again for this one, from the text that they kept.
+
+        :param progress: As for :meth:`compile`.
+        :returns: What was written again, and what could not be, with the reason.
+        """
+        migrated, impossible = list[StateInfo](), list[tuple[StateInfo, str]]()
+        for info in self.list():
+            try:
+                self._scheduler.wait(self._scheduler.submit(self._worker.check(info), urgent=True))
+            except StateMismatch:
+                kept = kept_session(info)
+                if isinstance(kept, str):
+                    impossible.append((info, kept))
+                else:
+                    migrated.append(self.compile(info.key, kept[0], targets=kept[1], progress=progress))
+        return Migration(tuple(migrated), tuple(impossible))
 
     def export(self, key: SessionKey, target: str | Path) -> Path:
         """Copy a state into a new directory that ``PeftModel.from_pretrained`` and vLLM load.
@@ -234,6 +292,18 @@ class StateManager:
         :raises InvalidInput: If the directory exists and is not empty.
         """
         return self._store.export(key, Path(target))
+
+    async def arollback(self, key: SessionKey, state_id: str | None = None) -> StateInfo:
+        """Do :meth:`rollback` without blocking the event loop."""
+        return await asyncio.to_thread(self.rollback, key, state_id)
+
+    async def aprune(self, *, max_bytes: int | None = None, max_age: timedelta | None = None) -> Sequence[StateInfo]:
+        """Do :meth:`prune` without blocking the event loop."""
+        return await asyncio.to_thread(self.prune, max_bytes=max_bytes, max_age=max_age)
+
+    async def amigrate(self, *, progress: Progress | None = None) -> Migration:
+        """Do :meth:`migrate` without blocking the event loop."""
+        return await asyncio.to_thread(self.migrate, progress=progress)
 
     async def ainfo(self, key: SessionKey) -> StateInfo:
         """Do :meth:`info` without blocking the event loop."""
@@ -247,16 +317,19 @@ class StateManager:
         """Do :meth:`export` without blocking the event loop."""
         return await asyncio.to_thread(self.export, key, target)
 
-    # --- work of the scheduler's thread
+    # --- work for the scheduler's thread
 
     def _build(self, messages: Sequence[Message], targets: Targets | None) -> tuple[TargetBuilder, list[ClueTarget]]:
         _check_messages(messages)
         if not spoken(messages):
             raise InvalidInput("there are no messages to compile" if not messages else "all messages are blank")
-        if isinstance(targets, Sequence):
-            return (explicit := ExplicitTargets(targets)), explicit.build(messages)
-        builder = targets or HistoryTargets()
-        if not (built := builder.build(messages)):
+        if self._redact:
+            messages = [redacted(message, self._redact) for message in messages]
+        builder = ExplicitTargets(targets) if isinstance(targets, Sequence) else targets or HistoryTargets()
+        built = builder.build(messages)
+        if self._redact:
+            built = redacted_targets(built, self._redact)
+        if not built and not isinstance(builder, ExplicitTargets):
             raise InvalidInput(
                 f"the target builder {builder.name!r} found nothing that a follow-up could refer to; give other "
                 "targets, or an empty list for a state that knows the history alone"
@@ -282,7 +355,7 @@ class StateManager:
             self._compiling.add(key)
         try:
             self._store.check_writable()
-            work = self._compile(key, spoken(messages), built, warm, progress)
+            work = self._worker.compile(key, spoken(messages), built, warm, progress)
             future = self._scheduler.submit(work, urgent=False)
         except BaseException:
             self._compiling.discard(key)
@@ -290,83 +363,22 @@ class StateManager:
         future.add_done_callback(lambda _: self._compiling.discard(key))
         return future
 
-    def _compile(
-        self,
-        key: SessionKey,
-        messages: tuple[Message, ...],
-        built: tuple[TargetBuilder, list[ClueTarget]],
-        warm: bool,
-        progress: Progress | None,
-    ) -> Work[StateInfo]:
-        with self._store.lock(key):
-            engine = self._engine()
-            builder, new = built
-            base = self._store.info(key) if warm else None
-            if base is not None:
-                engine.check(base)
-                new = base.targets.replayed(new)
-            targets = check_targets(new, engine.backbone.count_tokens, self.config.max_clue_tokens - 1)
-            result = yield from engine.compile(
-                messages,
-                targets,
-                known=base.messages if base else 0,
-                start=engine.vector(base, self._store) if base else None,
-                progress=progress,
-            )
-            adapter = engine.adapter_file(result.vector)
-            history = [(message.role, message.text) for message in messages]
-            info = StateInfo(
-                user_id=key.user_id,
-                session_id=key.session_id,
-                backbone=BackboneInfo(name=engine.backbone.name, fingerprint=engine.backbone.fingerprint),
-                state=self.state.to_dict(),
-                compile=self.config.to_dict(),
-                cursor=Cursor.after(messages),
-                targets=TargetInfo.of(builder, targets, self.config.keep_text),
-                write=WriteInfo.of(result, min(self.config.history_window, engine.backbone.context_length)),
-                adapter_sha256=sha256(adapter).hexdigest(),
-                adapter_bytes=len(adapter),
-                created_at=datetime.now(UTC),
-                parent=base.state_id if base else None,
-                history=tuple(history) if self.config.keep_text == "history" else (),
-            )
-            info = self._store.save(info, adapter, engine.adapter_config())
-            engine.keep(info, result.vector)
-        return info
-
     def _submit_read(self, requests: Iterable[tuple[SessionKey, str]]) -> Future[list[Clue]]:
         pairs = list(requests)
         for key, query in pairs:
             _check_key(key)
             _check_query(query)
-        return self._scheduler.submit(self._read(pairs), urgent=True)
+        return self._scheduler.submit(self._worker.read(pairs), urgent=True)
 
-    def _read(self, requests: Sequence[tuple[SessionKey, str]]) -> Work[list[Clue]]:
-        infos = {key: self._store.info(key) for key in dict.fromkeys(key for key, _ in requests)}
-        engine = self._engine()
-        for info in infos.values():
-            engine.check(info)
-        return (yield from engine.read([(infos[key], query) for key, query in requests], self._store))
+    def _load(self) -> Engine:
+        from pss_integrations.states.backbone import DEFAULT_BACKBONE, Backbone, load_backbone
+        from pss_integrations.states.engine import Engine
 
-    def _delete(self, key: SessionKey) -> Generator[None, None, bool]:
-        with self._store.lock(key):
-            deleted = self._store.delete(key)
-        if self._loaded is not None:
-            self._loaded.forget(key)
-        yield
-        return deleted
-
-    def _engine(self) -> Engine:
-        if self._loaded is None:
-            from pss_integrations.states.backbone import DEFAULT_BACKBONE, Backbone, load_backbone
-            from pss_integrations.states.engine import Engine
-
-            backbone = self._backbone if self._backbone is not None else DEFAULT_BACKBONE
-            if not isinstance(backbone, Backbone):
-                backbone = load_backbone(backbone, device=self._device, dtype=self._dtype, download=self._download)
-            lanes, memory = self._read_lanes, self._resident_bytes
-            self._loaded = Engine(backbone, self.state, self.config, read_lanes=lanes, resident_bytes=memory)
-        return self._loaded
+        backbone = self._backbone if self._backbone is not None else DEFAULT_BACKBONE
+        if not isinstance(backbone, Backbone):
+            backbone = load_backbone(backbone, device=self._device, dtype=self._dtype, download=self._download)
+        lanes, memory = self._read_lanes, self._resident_bytes
+        return Engine(backbone, self.state, self.config, read_lanes=lanes, resident_bytes=memory)
 
 
 def _check_key(key: object) -> None:

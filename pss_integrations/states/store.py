@@ -148,6 +148,44 @@ class StateStore:
             with suppress(StateCorrupt, OSError, UnicodeDecodeError):
                 yield self._read(current.parent / current.read_text(encoding="ascii").strip())
 
+    def versions(self, key: SessionKey) -> list[StateInfo]:
+        """Manifests of all states of a session, the newest first; damaged ones are left out."""
+        found = list[StateInfo]()
+        for manifest in (self._states / key.digest).glob(f"[!.]*/{MANIFEST}"):
+            with suppress(StateCorrupt):
+                found.append(self._read(manifest.parent))
+        return sorted(found, key=lambda info: (info.created_at, info.state_id), reverse=True)
+
+    def sessions(self) -> list[SessionKey]:
+        """Every session that has a state, current or not, in no particular order."""
+        keys = dict[SessionKey, None]()
+        for manifest in self._states.glob(f"*/[!.]*/{MANIFEST}"):
+            with suppress(StateCorrupt):
+                keys[self._read(manifest.parent).key] = None
+        return list(keys)
+
+    def use(self, info: StateInfo) -> None:
+        """Make a state that is there the current one of its session.
+
+        :raises StorageError: If that cannot be written.
+        """
+        with _storage_errors(self.root):
+            self._point(self._states / info.key.digest, info.state_id)
+
+    def remove(self, info: StateInfo) -> None:
+        """Remove one state; a session whose current state it was has none then.
+
+        :raises StorageError: If the files cannot be removed.
+        """
+        home = self._states / info.key.digest
+        with _storage_errors(self.root):
+            current = home / _CURRENT
+            if current.exists() and current.read_text(encoding="ascii").strip() == info.state_id:
+                current.unlink()  # from here on nobody finds it
+            shutil.rmtree(home / info.state_id)
+            if not any(home.iterdir()):
+                home.rmdir()
+
     def delete(self, key: SessionKey) -> bool:
         """Remove all states of a session; returns whether there was one.
 

@@ -83,3 +83,18 @@ def test_export_writes_what_peft_loads(pssi: Run, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("two_states")
 def test_another_home_holds_other_states(pssi: Run, tmp_path: Path) -> None:
     assert listed(pssi, "--home", str(tmp_path / "elsewhere")) == []
+
+
+def test_rollback_and_prune(pssi: Run, compile_tiny: Run, session_file: Path) -> None:
+    assert compile_tiny(*ANN).exit_code == 0
+    first = json.loads(pssi("states", "info", *ANN, "--json").stdout)["state_id"]
+    with session_file.open("a", encoding="utf-8") as file:
+        file.write('{"role": "user", "text": "and kit-11 is next"}\n')
+    assert compile_tiny(*ANN).exit_code == 0
+    second = json.loads(pssi("states", "info", *ANN, "--json").stdout)["state_id"]
+    assert json.loads(pssi("states", "rollback", *ANN, "--json").stdout)["state_id"] == first != second
+    assert second in pssi("states", "rollback", *ANN, "--state", second).stdout
+    gone = json.loads(pssi("states", "prune", "--max-days", 0, "--json").stdout)["removed"]
+    assert [state["state_id"] for state in gone] == [first, second]
+    assert pssi("states", "prune", "--max-bytes", 0).stdout == "removed 0 states, 0 B\n"
+    assert pssi("states", "prune").exit_code == 1

@@ -49,7 +49,7 @@ def state_file(manager: StateManager, name: str = "adapter_model.safetensors") -
 
 
 def assert_untouched(manager: StateManager, base: torch.Tensor) -> None:
-    engine = manager._loaded
+    engine = manager._worker.loaded
     assert engine is not None
     assert not any(engine.bank.bound)
     assert not engine.bank.vectors.any()
@@ -139,7 +139,7 @@ def test_ids_are_data_and_never_paths(manager: StateManager, session_id: str) ->
 
 def test_an_error_in_a_read_leaves_nothing_bound(manager: StateManager, base: torch.Tensor) -> None:
     manager.compile(ADA, MESSAGES, targets=TARGETS)
-    engine = manager._loaded
+    engine = manager._worker.loaded
     assert engine is not None
 
     def fail(*_: object) -> None:
@@ -417,7 +417,7 @@ def test_a_directory_that_cannot_be_written_is_noticed_before_work(make_manager:
     manager = make_manager(tmp_path / "file")
     with pytest.raises(StorageError, match="cannot be written"):
         manager.compile(ADA, MESSAGES, targets=TARGETS)
-    assert manager._loaded is None
+    assert manager._worker.loaded is None
 
 
 def test_a_full_disk_leaves_the_old_state_and_nothing_half_written(
