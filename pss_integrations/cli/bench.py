@@ -40,10 +40,13 @@ def read_speed(
     dtype: Dtype = "auto",
     as_json: Json = False,
 ) -> None:
-    """Time reads of eight sessions in one batch against single ones, and bind and unload of a 44 MiB state."""
+    """Time reads with drafts and without against PEFT's generate, batches, and bind and unload of a 44 MiB state."""
     from pss_integrations.evaluation.bench import bench_read
+    from pss_integrations.evaluation.bench_drafts import bench_drafts
 
-    _print(bench_read(_loader(backbone, device, dtype), quick=quick, tell=say), as_json)
+    load = _loader(backbone, device, dtype)
+    found = bench_drafts(load, quick=quick, tell=say)
+    _print(found | bench_read(load, quick=quick, tell=say), as_json)
 
 
 def _loader(backbone: str | None, device: str, dtype: str) -> Callable[[], LoadedBackbone]:

@@ -60,10 +60,15 @@ class PeftLoop:
         lora = LoraConfig(**options)
         self._backbone = backbone
         with quiet_peft():
-            self._model: Any = get_peft_model(backbone.model, lora, autocast_adapter_dtype=False)
+            self.model: Any = get_peft_model(backbone.model, lora, autocast_adapter_dtype=False)
         self._parameters: dict[str, Tensor] = {
-            name.replace(".default.", "."): p for name, p in self._model.named_parameters() if p.requires_grad
+            name.replace(".default.", "."): p for name, p in self.model.named_parameters() if p.requires_grad
         }
+
+    def put(self, tensors: Mapping[str, Tensor]) -> None:
+        """Put an adapter, by PEFT key, into the model."""
+        for key, parameter in self._parameters.items():
+            parameter.data.copy_(tensors[key])
 
     def run(
         self, start: Mapping[str, Tensor], targets: Sequence[ClueTarget], config: CompileConfig, *, epochs: int
@@ -72,8 +77,7 @@ class PeftLoop:
 
         :param start: Adapter by PEFT key to start from.
         """
-        for key, parameter in self._parameters.items():
-            parameter.data.copy_(start[key])
+        self.put(start)
         adam, warm = self._optimizer(config)
         rows = [(prompt_tokens(self._backbone, t.request), clue_tokens(self._backbone, t.clue)) for t in targets]
         shuffle = torch.Generator().manual_seed(config.seed)
@@ -81,7 +85,7 @@ class PeftLoop:
         for _ in range(epochs):
             for chosen in torch.randperm(len(rows), generator=shuffle).split(config.batch_size):
                 ids, mask, labels = _padded([rows[i] for i in chosen.tolist()], self._backbone)
-                logits = self._model(input_ids=ids, attention_mask=mask, use_cache=False).logits
+                logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
                 F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=_IGNORED).backward()
                 torch.nn.utils.clip_grad_norm_(self._parameters.values(), config.max_grad_norm)
                 adam.step()
@@ -98,6 +102,37 @@ class PeftLoop:
         ]
         adam = torch.optim.AdamW(groups, weight_decay=0.0, fused=True)
         return adam, torch.optim.lr_scheduler.LambdaLR(adam, lambda step: min(1.0, (step + 1) / max(1, config.warmup)))
+
+
+class PeftReader:
+    """Reads one state with PEFT and ``generate``, greedily, as their own documentation would.
+
+    :param backbone: A backbone of its own: PEFT changes the model it wraps.
+    :param adapter_config: Arguments of ``peft.LoraConfig``.
+    :param tensors: The state by PEFT key.
+    """
+
+    def __init__(self, backbone: Backbone, adapter_config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        loop = PeftLoop(backbone, adapter_config)
+        loop.put(tensors)
+        self._backbone, self._model = backbone, loop.model.eval()
+
+    @torch.inference_mode()
+    def read(self, query: str, max_tokens: int) -> list[int]:
+        """Return the tokens of a clue, without the end token."""
+        ids = torch.tensor([prompt_tokens(self._backbone, query)], device=self._backbone.device)
+        end = self._backbone.end_token
+        with quiet_peft():
+            found = self._model.generate(
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                max_new_tokens=max_tokens,
+                do_sample=False,
+                eos_token_id=end,
+                pad_token_id=end,
+            )
+        tokens: list[int] = found[0, ids.shape[1] :].tolist()
+        return tokens[:-1] if tokens[-1] == end else tokens
 
 
 def _padded(rows: Sequence[tuple[list[int], list[int]]], backbone: Backbone) -> tuple[Tensor, Tensor, Tensor]:
