@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pss_integrations.evaluation.arms import Arm, Sent, Turn
 from pss_integrations.evaluation.controls import STATES, Cast
@@ -15,6 +15,8 @@ from pss_integrations.protocols import ExpandingSearcher
 from pss_integrations.retrieval.fusion import reciprocal_rank_fusion
 
 Tell = Callable[[str, int, int], None]
+_Found: TypeAlias = Mapping[str, dict[tuple[str, str], list[str]]]
+"""Searcher name to what was searched for to what was found, in one session."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,13 @@ class Runner:
         tell("reading")
         clues = self._read(states, [asked.probe.query for asked in subject.asked])
         tell("searching")
+        found: _Found = {name: {} for name in self.searchers}
         return SessionRecord(
             session_id=subject.session_id,
             group=subject.group,
             states={name: dict(getattr(state, "record", {})) for name, state in states.items()},
             probes=[
-                self._probe(number, asked, {name: clues[name][at] for name in states})
+                self._probe(number, asked, {name: clues[name][at] for name in states}, found)
                 for at, asked in enumerate(subject.asked)
             ],
         )
@@ -72,14 +75,16 @@ class Runner:
         texts = self.cast.source.read([(state, queries) for state in written.values()])
         return {name: [""] * len(queries) for name in states} | dict(zip(written, texts, strict=True))
 
-    def _probe(self, number: int, asked: Asked, clues: Mapping[str, str]) -> ProbeRecord:
+    def _probe(self, number: int, asked: Asked, clues: Mapping[str, str], found: _Found) -> ProbeRecord:
         probe, subject = asked.probe, self.cast.subjects[number]
         sent = {
             arm.name: arm.send(Turn(subject, asked, clues[arm.state] if arm.state else "", self.count_tokens))
             for arm in self.arms
         }
-        searchers = self.searchers if probe.evidence else {}
-        found = {name: self._search(searcher, set(sent.values())) for name, searcher in searchers.items()}
+        rankings = {
+            name: {one: self._search(name, one, found[name]) for one in set(sent.values())}
+            for name in (self.searchers if probe.evidence else ())
+        }
         return ProbeRecord(
             query=probe.query,
             category=probe.category,
@@ -87,20 +92,16 @@ class Runner:
             clues=clues,
             left_alone=[name for name, one in sent.items() if one == ((probe.query, ""),)],
             ranks={
-                searcher: {arm: list(group_ranks(rankings[one], probe.evidence)) for arm, one in sent.items()}
-                for searcher, rankings in found.items()
+                searcher: {arm: list(group_ranks(ranking[one], probe.evidence)) for arm, one in sent.items()}
+                for searcher, ranking in rankings.items()
             },
         )
 
-    def _search(self, searcher: ExpandingSearcher, distinct: set[Sent]) -> dict[Sent, list[str]]:
-        """Search each of the arms' texts once, whichever arms share it."""
-        single = {
-            part: [hit.doc_id for hit in searcher.search_expanded(*part, self.depth, query_weight=self.query_weight)]
-            for part in {part for sent in distinct for part in sent}
-        }
-        return {
-            sent: [doc_id for doc_id, _ in reciprocal_rank_fusion([single[part] for part in sent], key=str)][
-                : self.depth
-            ]
-            for sent in distinct
-        }
+    def _search(self, name: str, sent: Sent, found: dict[tuple[str, str], list[str]]) -> list[str]:
+        """Search for each part, once in a session, and fuse."""
+        for part in sent:
+            if part not in found:
+                hits = self.searchers[name].search_expanded(*part, self.depth, query_weight=self.query_weight)
+                found[part] = [hit.doc_id for hit in hits]
+        fused = reciprocal_rank_fusion([found[part] for part in sent], key=str)
+        return [doc_id for doc_id, _ in fused][: self.depth]

@@ -36,6 +36,7 @@ POOL: Final = 320
 RECORD_COUNTS: Final = (1, 2, 4, 8, 16, 32)
 _DEVELOPMENT_SESSIONS: Final[Mapping[str, int]] = {"dstc11": 60}
 _QUICK_STATES: Final = ("correct", "matched_wrong", "shuffled", "zero")
+_RECORD_STATES: Final = ("correct", "matched_wrong")
 _EVERYBODY: Final[frozenset[Role]] = frozenset({"user", "system", "assistant"})
 
 _CAUSAL: Final = Family(
@@ -106,15 +107,23 @@ class Setup:
     tell: Tell
     query_weight: float = 1.0
 
+    def index(self, passages: Sequence[Passage]) -> dict[str, ExpandingSearcher]:
+        """Make every searcher of one pool."""
+        self.tell(f"indexing {len(passages)} passages", 0, 1)
+        return {name: make(passages) for name, make in self.searchers.items()}
+
     def run(
-        self, subjects: Sequence[Subject], passages: Sequence[Passage], arms: Sequence[str], history: HistoryTargets
+        self,
+        subjects: Sequence[Subject],
+        indexes: Mapping[str, ExpandingSearcher],
+        arms: Sequence[str],
+        history: HistoryTargets,
     ) -> list[SessionRecord]:
         """Run arms, by name, over subjects."""
-        self.tell(f"indexing {len(passages)} passages", 0, len(subjects))
         runner = Runner(
             cast=Cast(subjects, self.source, history),
             arms=[ARMS[name] for name in arms],
-            searchers={name: make(passages) for name, make in self.searchers.items()},
+            searchers=indexes,
             count_tokens=self.source.count_tokens,
             query_weight=self.query_weight,
         )
@@ -174,10 +183,10 @@ def run_pss320(setup: Setup, *, sessions: int, split: Split, seed: int, quick: b
     chosen = benchmark.split(split)[:sessions]
     if not 2 <= sessions <= len(chosen):
         raise InvalidInput(f"the {split} split has {len(benchmark.split(split))} sessions, 2 to all of them can be run")
-    arms = _quick_arms() if quick else list(ARMS)
+    arms = _arms_of(_QUICK_STATES) if quick else list(ARMS)
     subjects = from_pss320(chosen)
     _audit(Benchmark(chosen, benchmark.passages), subjects)
-    found = setup.run(subjects, benchmark.passages, arms, HistoryTargets())
+    found = setup.run(subjects, setup.index(benchmark.passages), arms, HistoryTargets())
     config = {"seed": seed, "split": split, "sessions": sessions, "pool": POOL, "quick": quick}
     return setup.record("pss320", found, PSS320_FAMILIES, arms, metric="All-Recall", k=4, config=config)
 
@@ -191,12 +200,13 @@ def run_krecords(setup: Setup, *, counts: Sequence[int], groups: int, seed: int)
     """
     if groups < 2:
         raise InvalidInput(f"a wrong state needs a second group: at least 2 groups, got {groups}")
-    arms = [name for name in _quick_arms() if not name.startswith("guarded")]
+    arms = _arms_of(_RECORD_STATES)
+    benchmarks = {k: krecords.generate(k, groups=groups, seed=seed, of=max(counts)) for k in sorted(set(counts))}
+    indexes = setup.index(benchmarks[max(counts)].passages)
     found = list[SessionRecord]()
-    for k in sorted(set(counts)):
-        benchmark = krecords.generate(k, groups=groups, seed=seed, of=max(counts))
+    for k, benchmark in benchmarks.items():
         subjects = [_with_category(subject, f"K = {k}") for subject in from_krecords(benchmark)]
-        found += setup.run(subjects, benchmark.passages, arms, HistoryTargets())
+        found += setup.run(subjects, indexes, arms, HistoryTargets())
     config = {"seed": seed, "counts": sorted(set(counts)), "groups": groups}
     return setup.record("krecords", found, RECORD_FAMILIES, arms, metric="All-Recall", k=4, focus=_K16, config=config)
 
@@ -214,8 +224,8 @@ def run_recorded(setup: Setup, data: SessionData, *, sessions: int | None, state
     subjects = from_recorded(data, builder, all_probes=not states)
     if len(subjects) < 2:
         raise InvalidInput(f"{data.name} has {len(subjects)} sessions with probes to ask: at least 2 are needed")
-    arms = _quick_arms() if states else list(TEXT_ARMS)
-    found = setup.run(subjects, data.passages, arms, builder)
+    arms = _arms_of(_QUICK_STATES) if states else list(TEXT_ARMS)
+    found = setup.run(subjects, setup.index(data.passages), arms, builder)
     digest = sha256("\n".join(map(repr, (*data.sessions, len(data.passages)))).encode()).hexdigest()
     config = {"data": digest, "sessions": len(subjects), "states": states, "trusted_roles": sorted(_EVERYBODY)}
     return setup.record(
@@ -240,8 +250,9 @@ def _audit(benchmark: Benchmark, subjects: Sequence[Subject]) -> None:
         raise InvalidInput(f"the audit of what is to be run found {len(problems)} problems, such as: {problems[0]}")
 
 
-def _quick_arms() -> list[str]:
-    return [name for name, arm in ARMS.items() if arm.state is None or arm.state in _QUICK_STATES]
+def _arms_of(states: Sequence[str]) -> list[str]:
+    """Names of the arms without a state, and of those that read one of these."""
+    return [name for name, arm in ARMS.items() if arm.state is None or arm.state in states]
 
 
 def _with_category(subject: Subject, category: str) -> Subject:
