@@ -102,24 +102,23 @@ def test_recorded_conversations_are_run(recorded: Path, states: bool) -> None:
     assert ("correct/append" in record.arms) == states
 
 
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> CachedStates:
+    weights.fetch("smollm2-135m-instruct")
+    return CachedStates(load_backbone(device="cpu"), CompileConfig(), tmp_path_factory.mktemp("states"))
+
+
 @pytest.mark.weights
-class TestOnRealWeights:
-    """The bounds that the engine has to keep."""
+def test_on_real_weights_the_right_state_recovers_what_the_controls_miss(source: CachedStates) -> None:
+    record = pss320(source, sessions=6, split="calibration")
+    assert scores(record, "bm25", "correct/append").mean >= 0.60
+    for control in ("raw", "matched_wrong/append", "shuffled/append", "zero/append"):
+        assert scores(record, "bm25", control).mean <= 0.15, control
 
-    @pytest.fixture(scope="class")
-    def source(self, tmp_path_factory: pytest.TempPathFactory) -> CachedStates:
-        weights.fetch("smollm2-135m-instruct")
-        backbone = load_backbone(device="cpu")
-        return CachedStates(backbone, CompileConfig(), tmp_path_factory.mktemp("states"))
 
-    def test_the_right_state_recovers_what_raw_wrong_shuffled_and_zero_miss(self, source: CachedStates) -> None:
-        record = pss320(source, sessions=6, split="calibration")
-        assert scores(record, "bm25", "correct/append").mean >= 0.60
-        for control in ("raw", "matched_wrong/append", "shuffled/append", "zero/append"):
-            assert scores(record, "bm25", control).mean <= 0.15, control
-
-    def test_records_in_one_state_are_read_by_requests_unseen_in_writing(self, source: CachedStates) -> None:
-        record = suites.run_krecords(setup(source), counts=[8], groups=2, seed=1)
-        assert scores(record, "bm25", "correct/replace").mean >= 0.90
-        assert scores(record, "bm25", "matched_wrong/replace").mean <= 0.05
-        assert scores(record, "bm25", "concatenation").mean <= 0.60
+@pytest.mark.weights
+def test_on_real_weights_records_in_one_state_are_read_by_requests_unseen_in_writing(source: CachedStates) -> None:
+    record = suites.run_krecords(setup(source), counts=[8], groups=2, seed=1)
+    assert scores(record, "bm25", "correct/replace").mean >= 0.90
+    assert scores(record, "bm25", "matched_wrong/replace").mean <= 0.05
+    assert scores(record, "bm25", "concatenation").mean <= 0.60
