@@ -99,7 +99,13 @@ def _family(record: RunRecord, family: Family) -> Iterator[str]:
     )
     results = {searcher: family_result(record, searcher, family) for searcher in record.searchers}
     rows = [
-        [searcher, control, _interval(*_value(one.difference), signed=True), _p(one.p_value), _p(one.p_holm)]
+        [
+            searcher,
+            control,
+            _interval(one.difference.value, one.difference, signed=True),
+            _p(one.p_value),
+            _p(one.p_holm),
+        ]
         for searcher, result in results.items()
         if result
         for control, one in result.comparisons.items()
@@ -217,10 +223,6 @@ def _primary(record: RunRecord) -> str:
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _value(one: Interval) -> tuple[float, Interval]:
-    return one.value, one
 
 
 def _interval(value: float, one: Interval | None, *, signed: bool = False) -> str:
