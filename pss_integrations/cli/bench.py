@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Measure the engine on this machine: medians of several runs, and ratios.")
 
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer repeats, no 16-record state; under 50 s on two cores.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer repeats and smaller sizes.")]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", help="Draw the curve into this file: .svg, .png or .pdf.", show_default=False)
+]
 
 
 @app.command("compile")
@@ -26,10 +30,31 @@ def compile_speed(
     dtype: Dtype = "auto",
     as_json: Json = False,
 ) -> None:
-    """Time compile steps against a plain PEFT loop over the same batches, and whole compiles."""
-    from pss_integrations.evaluation.bench import bench_compile
+    """Time compile steps and whole compiles beside a plain PEFT loop, until every target is reproduced."""
+    from pss_integrations.evaluation.bench_compile import bench_compile
 
     _print(bench_compile(_loader(backbone, device, dtype), quick=quick, tell=say), as_json)
+
+
+@app.command()
+def curves(
+    quick: Quick = False,
+    plot: Plot = None,
+    backbone: Backbone = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    as_json: Json = False,
+) -> None:
+    """Time compiles against the length of the history, the number of targets, and of sessions at once."""
+    _check_plot(plot)
+    from pss_integrations.evaluation.bench_curves import bench_curves
+
+    result = bench_curves(_loader(backbone, device, dtype), quick=quick, tell=say)
+    if plot is not None:
+        from pss_integrations.evaluation.bench_plots import draw_curves, save
+
+        save(draw_curves, result, plot)
+    _print(result, as_json)
 
 
 @app.command("read")
@@ -41,12 +66,69 @@ def read_speed(
     as_json: Json = False,
 ) -> None:
     """Time reads with drafts and without against PEFT's generate, batches, and bind and unload of a 44 MiB state."""
-    from pss_integrations.evaluation.bench import bench_read
-    from pss_integrations.evaluation.bench_drafts import bench_drafts
+    from pss_integrations.evaluation.bench_read import bench_read
 
-    load = _loader(backbone, device, dtype)
-    found = bench_drafts(load, quick=quick, tell=say)
-    _print(found | bench_read(load, quick=quick, tell=say), as_json)
+    _print(bench_read(_loader(backbone, device, dtype), quick=quick, tell=say), as_json)
+
+
+@app.command()
+def rewriting(
+    quick: Quick = False,
+    plot: Plot = None,
+    backbone: Backbone = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    as_json: Json = False,
+) -> None:
+    """Time reads against rewriting the query from the whole history with the same backbone, and what that costs."""
+    _check_plot(plot)
+    from pss_integrations.evaluation.bench_rewriting import bench_rewriting
+
+    result = bench_rewriting(_loader(backbone, device, dtype), quick=quick, tell=say)
+    if plot is not None:
+        from pss_integrations.evaluation.bench_plots import draw_rewriting, save
+
+        save(draw_rewriting, result, plot)
+    _print(result, as_json)
+
+
+@app.command()
+def concurrency(
+    quick: Quick = False,
+    backbone: Backbone = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    as_json: Json = False,
+) -> None:
+    """Time reads of 32 threads through one manager against a lock, and reads while a session is compiled."""
+    from pss_integrations.evaluation.bench_concurrency import bench_concurrency
+
+    _print(bench_concurrency(_loader(backbone, device, dtype), quick=quick, tell=say), as_json)
+
+
+@app.command()
+def memory(quick: Quick = False, as_json: Json = False) -> None:
+    """Time bind, look-up and listing among thousands of states, and bind of states of the size of a 7B backbone's."""
+    from pss_integrations.evaluation.bench_memory import bench_memory
+
+    _print(bench_memory(quick=quick, tell=say), as_json)
+
+
+@app.command("paper-shapes")
+def paper_shapes(
+    quick: Quick = False,
+    device: Annotated[str, typer.Option("--device", help="cuda, mps or cpu.")] = "cuda",
+    layers: Annotated[int, typer.Option("--layers", min=1, help="Decoder layers; fewer for a smaller device.")] = 28,
+    as_json: Json = False,
+) -> None:
+    """Time compile, bind and read at the size of Qwen2.5-7B, random BF16 weights, beside the paper's seconds.
+
+    Not measured yet: nobody has run this on a CUDA device so far. With all layers it needs about 20 GB of memory there.
+    """
+    from pss_integrations.evaluation.bench_shapes import bench_shapes, qwen_7b
+
+    tokenizer = _loader(None, "cpu", "auto")().tokenizer
+    _print(bench_shapes(qwen_7b(layers=layers), tokenizer, device=device, quick=quick, tell=say), as_json)
 
 
 def _loader(backbone: str | None, device: str, dtype: str) -> Callable[[], LoadedBackbone]:
@@ -57,6 +139,13 @@ def _loader(backbone: str | None, device: str, dtype: str) -> Callable[[], Loade
     return lambda: load_backbone(backbone or DEFAULT_MODEL, device=device, dtype=dtype)
 
 
+def _check_plot(path: Path | None) -> None:
+    if path is not None:
+        from pss_integrations.evaluation.bench_plots import check_place
+
+        check_place(path)
+
+
 def _print(result: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(result)
@@ -65,8 +154,10 @@ def _print(result: Mapping[str, Any], as_json: bool) -> None:
 
 
 def _flat(result: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Nested results as lines: ``bind.ratio_vs_peft``."""
+    """Nested results as lines: ``bind.ratio_vs_peft``; of a list of results, ``history.0.seconds.median``."""
     lines = list[tuple[str, str]]()
     for name, value in result.items():
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            value = {str(number): one for number, one in enumerate(value)}
         lines += _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else [(f"{prefix}{name}", str(value))]
     return lines

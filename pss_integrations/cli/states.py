@@ -23,12 +23,19 @@ app = typer.Typer(no_args_is_help=True, help="List, look at, remove or export st
 def list_states(
     user_id: Annotated[str | None, typer.Option("--user-id", help="Only this user's.", show_default=False)] = None,
     no_user: Annotated[bool, typer.Option("--no-user", help="Only those of sessions without a user.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many, in the store's order.")] = None,
+    after: Annotated[
+        str | None, typer.Option("--after", help="Only what comes after this session of the user in the store's order.")
+    ] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """List the stored states, by user and session."""
+    """List the stored states by user and session, or page by page in the store's order."""
     everyone = user_id is None and not no_user
-    found = _manager(home).list(user_id=UNSET if everyone else user_of(user_id, no_user))
+    begin = None if after is None else session_key(after, user_id, no_user)
+    found = _manager(home).list(user_id=UNSET if everyone else user_of(user_id, no_user), limit=limit, after=begin)
+    if limit is None and begin is None:
+        found.sort(key=lambda info: (info.user_id is not None, info.user_id or "", info.session_id))
     if as_json:
         print_json({"states": [summary(info) for info in found]})
     elif not found:

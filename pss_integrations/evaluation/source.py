@@ -28,16 +28,16 @@ from safetensors.torch import save
 from torch import Tensor
 
 from pss_integrations import states
-from pss_integrations.evaluation.bench import finish, new_engine
+from pss_integrations.evaluation.bench import new_engine
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.compiler import Progress
-from pss_integrations.states.config import CompileConfig
-from pss_integrations.states.engine import READ_ROWS
+from pss_integrations.states.config import READ_ROWS, CompileConfig
 from pss_integrations.states.reader import decode, prompt_tokens
+from pss_integrations.states.steps import finish
 from pss_integrations.types import ClueTarget, Message
 
 _LANES = 8
-_SOURCES = "backbone compiler config engine history loss lora optimizer reader split".split()
+_SOURCES = "backbone compiler config engine history layout loss lora optimizer reader rows schedule split steps".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class CachedStates:
 
     def zero(self) -> WrittenState:
         """Return the state of zeros."""
-        vector = torch.zeros(self.engine.bank.layout.numel, dtype=self.engine.bank.vectors.dtype)
+        vector = torch.zeros(self.engine.bank.layout.numel, dtype=self.engine.bank.dtype)
         return WrittenState(vector, {})
 
     def read(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[str]]:

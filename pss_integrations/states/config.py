@@ -8,6 +8,8 @@ from typing import Any, Literal
 from pss_integrations.errors import InvalidInput
 
 KeepText = Literal["none", "targets", "history"]
+READ_ROWS = 32
+"""Most queries that are read in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class CompileConfig:
     :param max_epochs: Most passes over the clue targets; fewer if all are reproduced before.
     :param min_epochs: Fewest passes over the clue targets, early stop or not.
     :param batch_size: Clue targets per step.
+    :param replay: Share of the targets already reproduced with margin that a pass visits again; 1 visits all.
     :param lr_a: Learning rate of the A matrices.
     :param lr_b: Learning rate of the B matrices (LoRA+: larger than A's).
     :param warmup: Steps over which each stage's learning rate rises.
@@ -77,6 +80,7 @@ class CompileConfig:
     max_epochs: int = 40
     min_epochs: int = 1
     batch_size: int = 8
+    replay: float = 1.0
     lr_a: float = 1e-3
     lr_b: float = 4e-3
     warmup: int = 4
@@ -104,6 +108,8 @@ class CompileConfig:
         for name in ("lr_a", "lr_b", "max_grad_norm"):
             if not getattr(self, name) > 0:
                 raise InvalidInput(f"{name} must be positive, got {getattr(self, name)}")
+        if not 0 < self.replay <= 1:
+            raise InvalidInput(f"replay must be a share from above 0 to 1, got {self.replay}")
         if self.keep_text not in ("none", "targets", "history"):
             raise InvalidInput(f"keep_text must be 'none', 'targets' or 'history', got {self.keep_text!r}")
 

@@ -44,18 +44,17 @@ class Drafts:
         words = frozenset(tokenize(query))
         self._ranked = [one.tokens for one in sorted(taught, key=lambda one: -_likeness(one, words))]
 
-    def __call__(self, tokens: Sequence[int]) -> Sequence[int]:
-        """Go on as the first clue that begins with the tokens; else where one holds the last of them."""
+    def __call__(self, tokens: Sequence[int]) -> Sequence[Sequence[int]]:
+        """Go on as the clues that begin with the tokens; else as those that hold the last of them."""
         at = len(tokens)
-        for clue in self._ranked:
-            if clue[:at] == tuple(tokens):
-                return clue[at:]
-        last = tuple(tokens[-_CONTEXT:])
-        for clue in self._ranked:
-            for end in range(_CONTEXT, len(clue)):
-                if clue[end - _CONTEXT : end] == last:
-                    return clue[end:]
-        return ()
+        begun = [clue[at:] for clue in self._ranked if clue[:at] == tuple(tokens)]
+        return begun or [rest for clue in self._ranked for rest in _after(clue, tuple(tokens[-_CONTEXT:]))]
+
+
+def _after(clue: Sequence[int], last: Sequence[int]) -> list[Sequence[int]]:
+    """What follows the first place at which a clue holds these tokens."""
+    ends = range(_CONTEXT, len(clue))
+    return [clue[end:] for end in ends if tuple(clue[end - _CONTEXT : end]) == tuple(last)][:1]
 
 
 def _likeness(one: Taught, words: frozenset[str]) -> float:

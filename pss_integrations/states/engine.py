@@ -8,28 +8,26 @@ from typing import Any
 from pss_integrations.errors import StateCorrupt, StateMismatch
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.compiler import Compiler, CompileResult, Progress
-from pss_integrations.states.config import CompileConfig, StateConfig
+from pss_integrations.states.config import READ_ROWS, CompileConfig, StateConfig
 from pss_integrations.states.drafts import Drafts, taught_clues
 from pss_integrations.states.history import history_windows
 from pss_integrations.states.lora import LoraBank
 from pss_integrations.states.manifest import StateInfo
 from pss_integrations.states.reader import Decoded, clue_tokens, decode, prompt_for, prompt_tokens
 from pss_integrations.states.resident import ResidentState, SessionLRU
+from pss_integrations.states.steps import Step
 from pss_integrations.states.store import StateStore
 from pss_integrations.types import Clue, ClueTarget, Message, SessionKey
 
 try:
     from safetensors import SafetensorError
-    from safetensors.torch import load, save
+    from safetensors.torch import load_file, save
     from torch import Tensor
 except ImportError as error:
     from pss_integrations.errors import MissingExtra
 
     raise MissingExtra("states", error.name or "torch") from error
 
-_COMPILE_LANE = 0
-READ_ROWS = 32
-"""Most queries of one batch."""
 _KEPT_CLUES = 4096
 
 Request = tuple[StateInfo, str]
@@ -43,6 +41,7 @@ class Engine:
     :param state: Shape of the states.
     :param config: How they are written.
     :param read_lanes: How many different states one batch of reads can use.
+    :param compile_lanes: How many states can be written at once.
     :param resident_bytes: States that were read stay in memory up to this size, the least recently used leave.
     """
 
@@ -53,13 +52,14 @@ class Engine:
         config: CompileConfig,
         *,
         read_lanes: int,
+        compile_lanes: int = 1,
         resident_bytes: int,
     ) -> None:
         self.backbone, self.state, self.config = backbone, state, config
-        self.bank = LoraBank(backbone.model, state, 1 + read_lanes)
-        self._compiler = Compiler(backbone, self.bank, state, config, lane=_COMPILE_LANE)
-        state_bytes = self.bank.layout.numel * self.bank.vectors.element_size()
-        self._resident = SessionLRU[ResidentState](resident_bytes // state_bytes)
+        self.bank = LoraBank(backbone.model, state, compile_lanes + read_lanes)
+        self._compiler = Compiler(backbone, self.bank, state, config, lanes=range(compile_lanes))
+        self._read_lanes = range(compile_lanes, compile_lanes + read_lanes)
+        self._resident = SessionLRU[ResidentState](resident_bytes // self.bank.state_bytes)
         self._clues = SessionLRU[Clue](_KEPT_CLUES)
 
     def close(self) -> None:
@@ -71,19 +71,25 @@ class Engine:
         messages: Sequence[Message],
         targets: Sequence[ClueTarget],
         *,
-        known: int = 0,
         start: Tensor | None = None,
+        known_messages: int = 0,
+        known_targets: int = 0,
         progress: Progress | None = None,
-    ) -> Generator[None, None, CompileResult]:
-        """Write a state from a session whose first ``known`` messages the state ``start`` was written from."""
+    ) -> Generator[Step | None, None, CompileResult]:
+        """Write a state from a session.
+
+        :param start: A state to go on from.
+        :param known_messages: How many of the first messages it was written from.
+        :param known_targets: How many of the last targets it reproduces already.
+        """
         windows = history_windows(
             self.backbone,
             messages,
             length=self.config.history_window,
             segments=self.state.segments,
-            known=known,
+            known=known_messages,
         )
-        return self._compiler.compile(windows, targets, start=start, progress=progress)
+        return self._compiler.compile(windows, targets, start=start, known=known_targets, progress=progress)
 
     def read(self, requests: Sequence[Request], store: StateStore) -> Generator[None, None, list[Clue]]:
         """Write a clue for each query from its state; what was read before is not read again.
@@ -93,6 +99,7 @@ class Engine:
         keys = [(info.key, (info.state_id, prompt_for(query))) for info, query in requests]
         found = {key: self._clues.get(*key) for key in keys}
         missing = {key: request for key, request in zip(keys, requests, strict=True) if found[key] is None}
+        missing = dict(sorted(missing.items(), key=lambda one: one[1][0].state_id))  # rows of a state side by side
         for batch in self._batches(missing):
             clues = yield from self._read_batch([missing[key] for key in batch], store)
             found |= zip(batch, clues, strict=True)
@@ -105,7 +112,7 @@ class Engine:
         batches, states = list[list[_ClueKey]](), set[str]()
         for key, (info, _) in requests.items():
             full = not batches or len(batches[-1]) == READ_ROWS
-            if full or len(states | {info.state_id}) > len(self.bank.bound) - 1:
+            if full or len(states | {info.state_id}) > len(self._read_lanes):
                 batches.append([])
                 states = set[str]()
             batches[-1].append(key)
@@ -114,7 +121,7 @@ class Engine:
 
     def _read_batch(self, requests: Sequence[Request], store: StateStore) -> Generator[None, None, list[Clue]]:
         prompts = [prompt_tokens(self.backbone, query) for _, query in requests]
-        lane_of = {info.state_id: lane for lane, info in enumerate({i.state_id: i for i, _ in requests}.values(), 1)}
+        lane_of = dict(zip(dict.fromkeys(info.state_id for info, _ in requests), self._read_lanes, strict=False))
         drafts = list[Drafts]()
         try:
             for info, query in requests:
@@ -156,7 +163,7 @@ class Engine:
             [(request, clue) for request, clue, _ in info.targets.kept],
             lambda clue: clue_tokens(self.backbone, clue)[:-1],
         )
-        resident = ResidentState(vector.to(self.bank.vectors), taught)
+        resident = ResidentState(vector.to(self.bank.device, self.bank.dtype), taught)
         self._resident.put(info.key, info.state_id, resident)
         return resident
 
@@ -169,9 +176,10 @@ class Engine:
         resident = self._resident.get(info.key, info.state_id)
         if resident is None:
             try:
-                tensors = load(store.adapter(info))
-            except SafetensorError as error:
+                tensors = load_file(store.adapter(info))
+            except (SafetensorError, OSError) as error:
                 raise StateCorrupt(f"the adapter file of state {info.state_id} cannot be read: {error}") from error
+            # joining them copies them out of the map of the file, which may be changed or cut from here on
             resident = self.keep(info, self.bank.layout.vector(tensors))
         return resident
 

@@ -1,126 +1,45 @@
-"""The resident LoRA bank: one vector per lane, bound by a copy and unloaded by zeroing (PSS, section 2.2).
-
-A state is one flat vector. Its tensors lie in the order in which a PEFT file stores them, so the layout below
-is the only place that knows where a matrix is.
-"""
+"""The resident LoRA bank: a lane for each bound state, loaded by a copy and unloaded by zeroing (PSS, section 2.2)."""
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import groupby
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pss_integrations.errors import InvalidInput, StateCorrupt, UnsupportedBackbone
 from pss_integrations.states.config import StateConfig
+from pss_integrations.states.layout import Projection, layout_of
 
-TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-FUSED_MODULES = ("qkv_proj", "gate_up_proj")
-"""Phi-3's names for q, k and v in one, and for gate and up in one."""
+Leaves = Mapping[str, Tensor]
+"""Matrices of one lane by PEFT key, to get gradients for."""
+BASE = -1
+"""In place of a lane: the base model."""
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
-    """A linear layer that is adapted."""
+class _Run:
+    """Rows of a batch, one after another, that use the same lane."""
 
-    path: str
-    in_features: int
-    out_features: int
+    lane: int
+    start: int
+    stop: int | None
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where each LoRA matrix lies in a state vector.
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """Which rows use which lanes.
 
-    :param projections: The adapted layers.
-    :param rank: Rank of the stored update (all segments together).
+    :param spread: The lanes in one piece, if each row has the lane after that of the row before.
     """
 
-    projections: tuple[Projection, ...]
-    rank: int
-
-    @cached_property
-    def spans(self) -> dict[str, tuple[int, tuple[int, int]]]:
-        """PEFT tensor key to (offset, shape), in file order."""
-        shapes = {
-            f"base_model.model.{p.path}.lora_{side}.weight": shape
-            for p in self.projections
-            for side, shape in (("A", (self.rank, p.in_features)), ("B", (p.out_features, self.rank)))
-        }
-        spans, offset = dict[str, tuple[int, tuple[int, int]]](), 0
-        for key in sorted(shapes):
-            spans[key] = (offset, shapes[key])
-            offset += math.prod(shapes[key])
-        return spans
-
-    @property
-    def numel(self) -> int:
-        """Parameters in a state."""
-        return self.rank * sum(p.in_features + p.out_features for p in self.projections)
-
-    def matrices(self, vector: Tensor) -> dict[str, Tensor]:
-        """Split a state vector (numel,) into views by PEFT key."""
-        return {key: vector[at : at + math.prod(shape)].view(shape) for key, (at, shape) in self.spans.items()}
-
-    def vector(self, tensors: Mapping[str, Tensor]) -> Tensor:
-        """Join tensors by PEFT key into a state vector (numel,).
-
-        :raises StateCorrupt: If a tensor is missing, unknown or of another shape.
-        """
-        if set(tensors) != set(self.spans):
-            odd = sorted(set(tensors) ^ set(self.spans))[0]
-            raise StateCorrupt(f"the state's tensors are not those of this backbone and configuration: {odd}")
-        for key, (_, shape) in self.spans.items():
-            if tuple(tensors[key].shape) != shape:
-                raise StateCorrupt(f"{key} has shape {tuple(tensors[key].shape)}, expected {shape}")
-        return torch.cat([tensors[key].reshape(-1) for key in self.spans])
-
-    def segment(self, index: int, rank: int) -> Tensor:
-        """Mask (numel,) of the entries of one segment: ``rank`` rows of each A and columns of each B."""
-        mask = torch.zeros(self.numel, dtype=torch.bool)
-        part = slice(index * rank, (index + 1) * rank)
-        for key, matrix in self.matrices(mask).items():
-            (matrix[part] if ".lora_A." in key else matrix[:, part]).fill_(True)
-        return mask
-
-
-def decoder_layers(model: nn.Module) -> nn.ModuleList:
-    """Return the decoder layers of a Hugging Face causal LM.
-
-    :raises UnsupportedBackbone: If the model does not have the usual ``model.layers``.
-    """
-    layers = getattr(getattr(model, "model", None), "layers", None)
-    if not isinstance(layers, nn.ModuleList) or not len(layers):
-        raise UnsupportedBackbone(f"{type(model).__name__} has no decoder layers at model.layers")
-    return layers
-
-
-def layout_of(model: nn.Module, config: StateConfig) -> Layout:
-    """Find the projections of the last layers of a model; works on ``meta`` tensors too.
-
-    :raises UnsupportedBackbone: If a layer holds none of the known projections.
-    :raises InvalidInput: If more layers are asked for than there are.
-    """
-    layers = decoder_layers(model)
-    if config.layers > len(layers):
-        raise InvalidInput(f"layers={config.layers}, but the backbone has {len(layers)}")
-    projections = list[Projection]()
-    for index in range(len(layers) - config.layers, len(layers)):
-        found = [
-            Projection(f"model.layers.{index}.{name}", module.in_features, module.out_features)
-            for name, module in layers[index].named_modules()
-            if isinstance(module, nn.Linear) and name.rpartition(".")[2] in TARGET_MODULES + FUSED_MODULES
-        ]
-        if not found:
-            raise UnsupportedBackbone(f"layer {index} of {type(model).__name__} has no known projection")
-        projections += found
-    return Layout(tuple(projections), config.total_rank)
+    runs: tuple[_Run, ...]
+    spread: slice | None
+    leaves: Mapping[int, Leaves]
 
 
 class LoraBank:
@@ -138,7 +57,12 @@ class LoraBank:
         parameter = next(model.parameters())
         self.layout = layout_of(model, config)
         self.scaling = config.scaling
-        self.vectors = torch.zeros(lanes, self.layout.numel, dtype=parameter.dtype, device=parameter.device)
+        self.dtype, self.device = parameter.dtype, parameter.device
+        # a matrix of all lanes lies in one piece: batched products of strided ones are three times slower
+        self._stacks = {
+            key: torch.zeros(lanes, *shape, dtype=self.dtype, device=self.device)
+            for key, (_, shape) in self.layout.spans.items()
+        }
         self.bound = [False] * lanes
         self._active = threading.local()
         self._hooks = [
@@ -150,55 +74,78 @@ class LoraBank:
         for hook in self._hooks:
             hook.remove()
 
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of one lane."""
+        return self.layout.numel * self.dtype.itemsize
+
     def bind(self, lane: int, vector: Tensor) -> None:
         """Copy a state vector (numel,) into a lane."""
         self.bound[lane] = True
-        self.vectors[lane].copy_(vector)
+        matrices = self.layout.matrices(vector)
+        for key, matrix in self.leaves(lane).items():
+            matrix.copy_(matrices[key])
 
     def unbind(self, lane: int) -> None:
         """Zero a lane."""
-        self.vectors[lane].zero_()
+        for matrix in self.leaves(lane).values():
+            matrix.zero_()
         self.bound[lane] = False
 
+    def vector(self, lane: int) -> Tensor:
+        """A copy of what is in a lane, as a state vector (numel,)."""
+        return self.layout.vector(self.leaves(lane))
+
+    def leaves(self, lane: int) -> dict[str, Tensor]:
+        """The matrices of a lane by PEFT key, without gradient; they share its memory."""
+        return {key: stack[lane] for key, stack in self._stacks.items()}
+
     @contextmanager
-    def use(self, lanes: int | Sequence[int], leaves: Mapping[str, Tensor] | None = None) -> Generator[None]:
+    def use(self, lanes: int | Sequence[int], leaves: Mapping[int, Leaves] | None = None) -> Generator[None]:
         """Apply one lane to every row of the batch, or to each row its own; -1 is the base model.
 
-        :param lanes: The lane, or one for each row.
-        :param leaves: What :meth:`leaves` gave for the lane, to get gradients for.
+        :param lanes: The lane, or one for each row. Fastest if all are the same, or each is the one after that of
+            the row before.
+        :param leaves: By lane, what takes the place of its matrices and gets gradients.
         """
-        device = self.vectors.device
-        self._active.lanes = lanes if isinstance(lanes, int) else torch.tensor(lanes, device=device)
-        self._active.leaves = leaves
+        self._active.use = _use(lanes, leaves or {})
         try:
             yield
         finally:
-            self._active.lanes = self._active.leaves = None
-
-    def leaves(self, lane: int) -> dict[str, Tensor]:
-        """Return the matrices of a lane by PEFT key, as leaves of autograd that share its memory."""
-        return {key: m.detach().requires_grad_() for key, m in self.layout.matrices(self.vectors[lane]).items()}
+            self._active.use = None
 
     def _hook(self, projection: Projection) -> Callable[..., Tensor | None]:
         key_a, key_b = (f"base_model.model.{projection.path}.lora_{side}.weight" for side in "AB")
-        stack_a, stack_b = self._stack(key_a), self._stack(key_b)
+        stack_a, stack_b = self._stacks[key_a], self._stacks[key_b]
 
         def add_update(module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
-            lanes = getattr(self._active, "lanes", None)
-            if lanes is None:
+            use: _Use | None = getattr(self._active, "use", None)
+            if use is None:
                 return None
-            if isinstance(lanes, int):
-                leaves = self._active.leaves
-                a, b = (leaves[key_a], leaves[key_b]) if leaves else (stack_a[lanes], stack_b[lanes])
-                return output + F.linear(F.linear(args[0], a) * self.scaling, b)
-            rows = lanes.clamp(min=0)
-            hidden = torch.bmm(args[0], stack_a[rows].transpose(1, 2)) * self.scaling  # (rows, T, rank)
-            updated = output + torch.bmm(hidden, stack_b[rows].transpose(1, 2))  # (rows, T, out)
-            return torch.where((lanes >= 0)[:, None, None], updated, output)
+            x = args[0]
+            if use.spread is not None:
+                hidden = torch.bmm(x, stack_a[use.spread].transpose(1, 2))  # (rows, T, rank)
+                return output.baddbmm(hidden, stack_b[use.spread].transpose(1, 2), alpha=self.scaling)
+            parts = list[Tensor]()
+            for run in use.runs:
+                part = output[run.start : run.stop]
+                if run.lane != BASE:
+                    leaves = use.leaves.get(run.lane)
+                    a, b = (leaves[key_a], leaves[key_b]) if leaves else (stack_a[run.lane], stack_b[run.lane])
+                    part = part.add(F.linear(F.linear(x[run.start : run.stop], a), b), alpha=self.scaling)
+                parts.append(part)
+            return torch.cat(parts) if len(parts) > 1 else parts[0]
 
         return add_update
 
-    def _stack(self, key: str) -> Tensor:
-        """One matrix of every lane (lanes, rows, columns), as a view."""
-        at, shape = self.layout.spans[key]
-        return self.vectors[:, at : at + math.prod(shape)].unflatten(1, shape)
+
+def _use(lanes: int | Sequence[int], leaves: Mapping[int, Leaves]) -> _Use:
+    if isinstance(lanes, int):
+        return _Use((_Run(lanes, 0, None),), None, leaves)
+    first = lanes[0]
+    if len(lanes) > 1 and first != BASE and not leaves and list(lanes) == list(range(first, first + len(lanes))):
+        return _Use((), slice(first, first + len(lanes)), leaves)
+    runs, at = list[_Run](), 0
+    for lane, rows in groupby(lanes):
+        runs.append(_Run(lane, at, at := at + len(list(rows))))
+    return _Use(tuple(runs), None, leaves)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -20,7 +21,7 @@ import platformdirs
 
 from pss_integrations.errors import CompileInProgress, InvalidInput, StateMismatch, StateNotFound
 from pss_integrations.identity import UNSET, Unset
-from pss_integrations.states.config import CompileConfig, StateConfig
+from pss_integrations.states.config import READ_ROWS, CompileConfig, StateConfig
 from pss_integrations.states.history_targets import HistoryTargets
 from pss_integrations.states.manifest import StateInfo, spoken
 from pss_integrations.states.redaction import redacted, redacted_targets
@@ -57,6 +58,7 @@ class StateManager:
     :param dtype: What to compute in; ``"auto"`` takes what the device does fast.
     :param download: Fetch weights that are not in the cache instead of raising ``WeightsNotFetched``.
     :param read_lanes: How many different states one batch of reads can use.
+    :param compile_lanes: How many states can be written at once; those that are small are, since that is faster.
     :param resident_bytes: Memory for states that were read lately.
     :param redact: Applied to every text before anything is made of it: to messages, requests and clues. What it takes
         out is neither compiled nor kept. The same text must give the same text.
@@ -72,20 +74,22 @@ class StateManager:
         device: str = "auto",
         dtype: str = "auto",
         download: bool = False,
-        read_lanes: int = 8,
+        read_lanes: int = READ_ROWS,
+        compile_lanes: int = 4,
         resident_bytes: int = 1 << 30,
         redact: Callable[[str], str] | None = None,
     ) -> None:
-        if read_lanes < 1:
-            raise InvalidInput(f"read_lanes must be at least 1, got {read_lanes}")
+        for name, lanes in (("read_lanes", read_lanes), ("compile_lanes", compile_lanes)):
+            if lanes < 1:
+                raise InvalidInput(f"{name} must be at least 1, got {lanes}")
         self.path = Path(path) if path is not None else home_dir()
         self.state = state or StateConfig()
         self.config = config or CompileConfig()
         self._backbone, self._device, self._dtype, self._download = backbone, device, dtype, download
-        self._read_lanes, self._resident_bytes = read_lanes, resident_bytes
+        self._lanes, self._resident_bytes = (compile_lanes, read_lanes), resident_bytes
         self._redact = redact
         self._store = StateStore(self.path)
-        self._scheduler = Scheduler()
+        self._scheduler = Scheduler(at_once=compile_lanes)
         self._worker = Worker(self._store, self._load, self.state, self.config, redact)
         self._compiling = set[SessionKey]()
         self._guard = Lock()
@@ -183,11 +187,11 @@ class StateManager:
         """Do :meth:`read` without blocking the event loop."""
         return (await self.aread_batch([(key, query)]))[0]
 
-    def read_batch(self, requests: Iterable[tuple[SessionKey, str]]) -> list[Clue]:
+    def read_batch(self, requests: Iterable[tuple[SessionKey, str]]) -> Sequence[Clue]:
         """Read many queries, of many sessions, in as few passes as fit; in the order of the requests."""
         return self._scheduler.wait(self._submit_read(requests))
 
-    async def aread_batch(self, requests: Iterable[tuple[SessionKey, str]]) -> list[Clue]:
+    async def aread_batch(self, requests: Iterable[tuple[SessionKey, str]]) -> Sequence[Clue]:
         """Do :meth:`read_batch` without blocking the event loop."""
         return await asyncio.wrap_future(self._submit_read(requests))
 
@@ -215,10 +219,24 @@ class StateManager:
         """
         return self._store.info(key)
 
-    def list(self, *, user_id: str | Unset | None = UNSET) -> list[StateInfo]:
-        """Manifests of all states, or of one user's; by user and session."""
-        found = [info for info in self._store.all() if user_id is UNSET or info.user_id == user_id]
-        return sorted(found, key=lambda info: (info.user_id is not None, info.user_id or "", info.session_id))
+    def list(
+        self, *, user_id: str | Unset | None = UNSET, limit: int | None = None, after: SessionKey | None = None
+    ) -> list[StateInfo]:
+        """Manifests of all states, or of one user's, whole or page by page.
+
+        They come in the order of their directories: it means nothing, but it is the same for every page and does not
+        change when other states come or go. A page reads no manifests but its own.
+
+        :param user_id: Only this user's; ``None`` is those of sessions without a user.
+        :param limit: The most that are returned.
+        :param after: The session of the last manifest of the page before.
+        :raises InvalidInput: If ``limit`` is below one, or ``after`` is of another user.
+        """
+        if limit is not None and limit < 1:
+            raise InvalidInput(f"limit must be at least 1, got {limit}")
+        if after is not None and user_id is not UNSET and after.user_id != user_id:
+            raise InvalidInput(f"after names a session of user {after.user_id!r}, the list is of user {user_id!r}")
+        return [*islice(self._store.all(user_id=user_id, after=after), limit)]
 
     def delete(self, key: SessionKey) -> bool:
         """Remove all states of a session, from disk and from memory; returns whether there was one.
@@ -309,9 +327,11 @@ class StateManager:
         """Do :meth:`info` without blocking the event loop."""
         return await asyncio.to_thread(self.info, key)
 
-    async def alist(self, *, user_id: str | Unset | None = UNSET) -> list[StateInfo]:
+    async def alist(
+        self, *, user_id: str | Unset | None = UNSET, limit: int | None = None, after: SessionKey | None = None
+    ) -> list[StateInfo]:
         """Do :meth:`list` without blocking the event loop."""
-        return await asyncio.to_thread(self.list, user_id=user_id)
+        return await asyncio.to_thread(self.list, user_id=user_id, limit=limit, after=after)
 
     async def aexport(self, key: SessionKey, target: str | Path) -> Path:
         """Do :meth:`export` without blocking the event loop."""
@@ -363,7 +383,7 @@ class StateManager:
         future.add_done_callback(lambda _: self._compiling.discard(key))
         return future
 
-    def _submit_read(self, requests: Iterable[tuple[SessionKey, str]]) -> Future[list[Clue]]:
+    def _submit_read(self, requests: Iterable[tuple[SessionKey, str]]) -> Future[Sequence[Clue]]:
         pairs = list(requests)
         for key, query in pairs:
             _check_key(key)
@@ -377,8 +397,14 @@ class StateManager:
         backbone = self._backbone if self._backbone is not None else DEFAULT_BACKBONE
         if not isinstance(backbone, Backbone):
             backbone = load_backbone(backbone, device=self._device, dtype=self._dtype, download=self._download)
-        lanes, memory = self._read_lanes, self._resident_bytes
-        return Engine(backbone, self.state, self.config, read_lanes=lanes, resident_bytes=memory)
+        return Engine(
+            backbone,
+            self.state,
+            self.config,
+            compile_lanes=self._lanes[0],
+            read_lanes=self._lanes[1],
+            resident_bytes=self._resident_bytes,
+        )
 
 
 def _check_key(key: object) -> None:

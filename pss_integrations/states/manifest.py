@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pss_integrations.errors import HistoryDiverged
 from pss_integrations.states.config import KeepText
-from pss_integrations.states.targets import TargetBuilder
+from pss_integrations.states.targets import TargetBuilder, folded
 from pss_integrations.types import ClueTarget, Message, SessionKey
 
 if TYPE_CHECKING:
@@ -95,10 +95,15 @@ class TargetInfo(_Frozen):
             kept=kept,
         )
 
-    def replayed(self, new: Sequence[ClueTarget]) -> list[ClueTarget]:
-        """New targets, and the kept ones whose request they do not answer anew."""
-        answered = {target.request.casefold() for target in new}
-        return [*new, *(ClueTarget(*kept) for kept in self.kept if kept[0].casefold() not in answered)]
+    def split(self, targets: Iterable[ClueTarget]) -> tuple[list[ClueTarget], list[ClueTarget]]:
+        """Split the targets of a recompile into what is to be learnt, and what was taught and still holds.
+
+        Whatever was taught still holds unless one of the targets answers its request in another way.
+        """
+        taught = {folded(kept[0]): ClueTarget(*kept) for kept in self.kept}
+        new = [target for target in targets if taught.get(folded(target.request)) != target]
+        answered = {folded(target.request) for target in new}
+        return new, [target for request, target in taught.items() if request not in answered]
 
 
 class WriteInfo(_Frozen):

@@ -6,17 +6,19 @@ import torch
 from torch import Tensor
 
 from pss_integrations.states.config import CompileConfig
-from pss_integrations.states.lora import Layout, LoraBank
+from pss_integrations.states.layout import Layout
+from pss_integrations.states.lora import LoraBank
 
 
 class Optimizer:
     """AdamW on FP32 masters of one lane; A and B have learning rates of their own (LoRA+)."""
 
     def __init__(self, bank: LoraBank, lane: int, start: Tensor, stored: torch.dtype, config: CompileConfig) -> None:
-        self._bank, self._lane, self._stored, self._config = bank, lane, stored, config
-        self.leaves = bank.leaves(lane)
-        self._master = start.to(bank.vectors.device, torch.float32, copy=True)
-        self._gradient = torch.zeros_like(bank.vectors[lane])
+        self.lane = lane
+        self._bank, self._stored, self._config = bank, stored, config
+        self.leaves = {key: matrix.requires_grad_() for key, matrix in bank.leaves(lane).items()}
+        self._master = start.to(bank.device, torch.float32, copy=True)
+        self._gradient = torch.zeros(bank.layout.numel, dtype=bank.dtype, device=bank.device)
         for key, view in bank.layout.matrices(self._gradient).items():
             self.leaves[key].grad = view  # autograd adds in place, so one vector holds all gradients
         self.mask: Tensor | None = None
@@ -54,7 +56,7 @@ class Optimizer:
 
     def _publish(self) -> None:
         """Put the masters, rounded as they will be stored, into the lane."""
-        self._bank.vectors[self._lane].copy_(self._master.to(self._stored))
+        self._bank.bind(self.lane, self._master.to(self._stored))
 
 
 def initial_vector(layout: Layout, seed: int) -> Tensor:

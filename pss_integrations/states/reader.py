@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from inspect import signature
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
-from torch import Tensor
-from transformers import DynamicCache
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.states.backbone import Backbone
+from pss_integrations.states.context import Best, Context
+from pss_integrations.states.draft_tree import DraftTree
 from pss_integrations.states.lora import LoraBank
 
 MAX_QUERY_TOKENS = 1024
-_TIE = 0.1  # in log-probability: nearer than what BF16 logits of usual size can tell apart
+_TIE = 0.3  # in logits: nearer than what passes of different shapes can tell apart in BF16, where steps are 0.125
+_DRAFT_TOKENS = 40  # a pass over so many tokens takes less than twice as long as one over a single token
 
 
 def prompt_for(request: str) -> str:
@@ -58,8 +57,8 @@ class Decoded:
 class Drafter(Protocol):
     """Guesses how a clue goes on; a right guess saves forward passes, a wrong one changes nothing."""
 
-    def __call__(self, tokens: Sequence[int]) -> Sequence[int]:
-        """Return the tokens that may follow those generated so far; none if it can't tell."""
+    def __call__(self, tokens: Sequence[int]) -> Sequence[Sequence[int]]:
+        """Return what may follow the tokens generated so far, the likeliest first; nothing if it can't tell."""
         ...
 
 
@@ -74,8 +73,9 @@ def decode(
     """Decode greedily, all rows together; yields after each pass so that other work can come between.
 
     With drafters, a pass verifies what a row's drafter guessed (Leviathan et al., ICML 2023): a guess is kept as far as
-    it is what greedy decoding gives. In reduced precision a pass over several tokens rounds in another way than one
-    over a single token; where the two best tokens are nearly equal, the last token is read again by itself.
+    it is what greedy decoding gives. In reduced precision passes of different shapes round in different ways. Where the
+    two best tokens are nearly equal, the choice is therefore made by a pass over all that the row has read and written,
+    by itself: so it depends neither on guesses nor on the rest of the batch.
 
     :param lanes: The lane of each row; -1 is the base model.
     :param prompts: Token ids of each row, not empty.
@@ -83,113 +83,72 @@ def decode(
     :param drafters: One for each row.
     :returns: One :class:`Decoded` a row.
     """
-    which: int | list[int] = lanes[0] if len(set(lanes)) == 1 and lanes[0] >= 0 else list(lanes)
     rows = [_Row(list(prompt)) for prompt in prompts]
-    cache = DynamicCache(config=backbone.model.config)
-    mask = torch.zeros(len(rows), 0, dtype=torch.long, device=backbone.device)
-    tie = _TIE if drafters and backbone.dtype != torch.float32 else 0.0
+    context = Context(backbone, bank, lanes)
+    tie = _TIE if backbone.dtype != torch.float32 else 0.0
+
+    def alone(lane: int) -> Callable[[Sequence[int]], Best]:
+        return lambda tokens: Context(backbone, bank, [lane]).read([tokens], [DraftTree()])[0][0]
+
     while True:
         for row, drafter in zip(rows, drafters or [None] * len(rows), strict=True):
-            row.guess(drafter, max_tokens)
-        ids, seen = _pad_left([row.chunk for row in rows], backbone)
-        mask = torch.cat([mask, seen], dim=1)
-        with torch.inference_mode(), bank.use(which):
-            logits = _last_logits(backbone.model, ids, mask, cache, keep=1 + max(len(row.draft) for row in rows))
-        best = torch.log_softmax(logits.float(), dim=-1).topk(2, dim=-1)
-        found = zip(rows, best.indices.tolist(), best.values.tolist(), strict=True)
-        rejected = [row.verify(tokens, scores, backbone.end_token, max_tokens, tie) for row, tokens, scores in found]
-        mask = _drop(cache, mask, rejected)
+            row.guess(drafter, max_tokens, _DRAFT_TOKENS // len(rows))
+        found = context.read([row.unread for row in rows], [row.draft for row in rows])
+        for row, lane, best in zip(rows, lanes, found, strict=True):
+            row.verify(best, alone(lane), tie, backbone.end_token, max_tokens)
+        context.keep([row.accepted for row in rows])
         if all(row.done for row in rows):
             return [row.decoded for row in rows]
         yield
-
-
-def _drop(cache: DynamicCache, mask: Tensor, rejected: Sequence[int]) -> Tensor:
-    """Forget the last tokens of each row: what all rows drop leaves the cache, the rest is masked; returns the mask."""
-    if shared := min(rejected):
-        mask = mask[:, :-shared]
-        cache.crop(-shared)
-    for row, count in zip(mask, rejected, strict=True):
-        if count > shared:
-            row[shared - count :] = 0
-    return mask
 
 
 class _Row:
     """One row of a batch: what it reads next, and what it has written."""
 
     def __init__(self, prompt: list[int]) -> None:
+        self._prompt = prompt
         self.decoded = Decoded([], [])
         self.done = False
-        self.chunk = self._unread = prompt
-        self.draft: list[int] = []
-        self._alone = False
+        self.unread = prompt
+        self.draft = DraftTree()
+        self.accepted: Sequence[int] = ()
 
-    def guess(self, drafter: Drafter | None, max_tokens: int) -> None:
-        """Put together what is read next: the tokens that were not read yet, and a guess of what follows."""
-        if self.done:  # the others of the batch go on; whatever it reads is dropped
-            self._unread, self.draft = self._unread[-1:], []
-        elif drafter is not None and not self._alone:
-            room = max_tokens - len(self.decoded.tokens) - 1
-            self.draft = list(drafter(self.decoded.tokens))[:room]
+    def guess(self, drafter: Drafter | None, max_tokens: int, size: int) -> None:
+        """Guess what follows the tokens that are read next; the likeliest guess in full, others as far as size goes."""
+        if self.done or drafter is None:  # if it is done the others of the batch go on; whatever it reads is dropped
+            self.draft = DraftTree()
         else:
-            self.draft = []
-        self.chunk = [*self._unread, *self.draft]
+            branches = drafter(self.decoded.tokens)
+            depth = max_tokens - len(self.decoded.tokens) - 1
+            self.draft = DraftTree(branches, depth=depth, size=max(size, *map(len, branches[:1]), 0))
 
     def verify(
-        self, tokens: list[list[int]], logprobs: list[list[float]], end: int, max_tokens: int, tie: float
-    ) -> int:
-        """Take what the model wrote after the chunk's last tokens; returns how many of those were read in vain.
+        self, best: Sequence[Best], alone: Callable[[Sequence[int]], Best], tie: float, end: int, max_tokens: int
+    ) -> None:
+        """Take what the model wrote, as far as guesses hold and one token further.
 
-        :param tokens: Best and second-best token after each of the last positions.
-        :param logprobs: Their log-probabilities.
-        :param tie: Where the two best are nearer than that, a guess is not trusted.
+        :param best: What comes after the unread tokens, and after each token of the draft.
+        :param alone: What comes after tokens that are read by themselves.
+        :param tie: Where the two best tokens are nearer than that, they are.
         """
-        if self.done:
-            return 0
-        self.decoded.passes += 1
-        first = len(tokens) - 1 - len(self.draft)
-        for number, (found, scores) in enumerate(zip(tokens[first:], logprobs[first:], strict=True)):
-            if self.draft and scores[0] - scores[1] < tie:
-                return self._read_again(number)
-            self.decoded.logprobs.append(scores[0])
-            if found[0] == end:
-                self.decoded.finished = self.done = True
-                return 0
-            self.decoded.tokens.append(found[0])
-            if len(self.decoded.logprobs) == max_tokens:
-                self.done = True
-                return 0
-            if number == len(self.draft) or self.draft[number] != found[0]:
-                self._unread, self._alone = [found[0]], False
-                return len(self.draft) - number
-        raise AssertionError("unreachable: the position after the draft always ends the loop")
+        accepted, node = list[int](), -1
+        self.decoded.passes += not self.done
+        while not self.done:
+            choice = best[node + 1]
+            if choice.lead < tie:
+                choice = alone([*self._prompt, *self.decoded.tokens])
+                self.decoded.passes += 1
+            self._write(choice, end, max_tokens)
+            child = self.draft.child(node, choice.token)
+            if child is None:
+                self.unread = [choice.token]
+                break
+            accepted.append(node := child)
+        self.accepted = accepted
 
-    def _read_again(self, number: int) -> int:
-        """Read the token before a near-tie by itself; it and what was guessed after it are dropped."""
-        self._unread, self._alone = [self.chunk[len(self.chunk) - len(self.draft) + number - 1]], True
-        return len(self.draft) - number + 1
-
-
-def _pad_left(rows: Sequence[Sequence[int]], backbone: Backbone) -> tuple[Tensor, Tensor]:
-    """Token ids (rows, T), and which of them are tokens (rows, T)."""
-    longest = max(map(len, rows))
-    ids = torch.tensor([[0] * (longest - len(row)) + list(row) for row in rows], device=backbone.device)
-    seen = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=backbone.device)
-    return ids, seen
-
-
-def _last_logits(model: Any, ids: Tensor, mask: Tensor, cache: DynamicCache, *, keep: int) -> Tensor:
-    """Logits (rows, keep, V) after the last positions of token ids (rows, T), for a mask of all that was read."""
-    extra: dict[str, Any] = {}
-    if not mask.all():  # without gaps the model's own mask is the right one, and faster
-        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-        extra = {"attention_mask": mask, "position_ids": positions[:, -ids.shape[1] :]}
-    extra[_cache_argument(type(model))] = cache
-    return model(input_ids=ids, use_cache=True, logits_to_keep=keep, **extra).logits
-
-
-@lru_cache
-def _cache_argument(model: type[Any]) -> str:
-    """transformers 5.24 renamed it."""
-    return "cache" if "cache" in signature(model.forward).parameters else "past_key_values"
+    def _write(self, choice: Best, end: int, max_tokens: int) -> None:
+        self.decoded.logprobs.append(choice.logprob)
+        self.decoded.finished = choice.token == end
+        if not self.decoded.finished:
+            self.decoded.tokens.append(choice.token)
+        self.done = self.decoded.finished or len(self.decoded.logprobs) == max_tokens

@@ -2,37 +2,61 @@
 
 Nobody else touches the bank, so there is no lock to forget and no state that another session could meet. Work is a
 generator that yields between steps; a read goes before the next compile step, and a cancelled item ends at its next
-step, its ``finally`` blocks run by this thread.
+step, its ``finally`` blocks run by this thread. Work may yield a step that is yet to be run: steps of several
+background items are run together where they fit.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any, Protocol, TypeVar
 
 from pss_integrations.errors import ManagerClosed, StateError
 
+_URGENT_TURNS = 64
+"""Turns in a row that urgent items may take while background ones wait: reads without end never stop a compile."""
+
+
+class JointStep(Protocol):
+    """A step of work that can be run together with steps of other work."""
+
+    def fits(self, others: Sequence[Any], /) -> bool:
+        """Whether it is worth running with the others, in one go."""
+        ...
+
+    def run(self, others: Sequence[Any] = (), /) -> None:
+        """Run it, and the others with it."""
+        ...
+
+
 ResultT = TypeVar("ResultT")
-Work = Generator[None, None, ResultT]
+Work = Generator[JointStep | None, None, ResultT]
 
 
 @dataclass(slots=True, eq=False)
 class _Item:
     work: Work[Any]
     future: Future[Any]
+    step: JointStep | None = None
 
 
 class Scheduler:
-    """Runs work in one thread, urgent items first, each queue in order of arrival."""
+    """Runs work in one thread, urgent items first, each queue in order of arrival.
 
-    def __init__(self) -> None:
+    :param at_once: How many background items may be under way.
+    """
+
+    def __init__(self, at_once: int = 1) -> None:
+        self._at_once = at_once
         self._urgent: deque[_Item] = deque()
         self._background: deque[_Item] = deque()
+        self._urgent_turns = 0
         self._wake = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -92,32 +116,54 @@ class Scheduler:
             with self._wake:
                 while not (self._urgent or self._background or self._closed):
                     self._wake.wait()
-                waiting = [*self._urgent, *self._background]
-            if not waiting:
+                urgent, background = [*self._urgent], [*islice(self._background, self._at_once)]
+                cancelled = [item for item in (*self._urgent, *self._background) if item.future.cancelled()]
+            if not (urgent or background):
                 return
-            cancelled = [item for item in waiting if item.future.cancelled()]
-            for item in cancelled:
-                with suppress(Exception):  # nobody waits for it
-                    item.work.close()
-                self._drop(item)
-            if not cancelled and _advance(waiting[0]):
-                self._drop(waiting[0])
+            if cancelled:
+                for item in cancelled:
+                    self._end(item)
+            elif urgent and not (background and self._urgent_turns >= _URGENT_TURNS):
+                self._urgent_turns += 1
+                self._advance(urgent[0])
+            else:
+                self._urgent_turns = 0
+                self._take_turn(background)
 
-    def _drop(self, item: _Item) -> None:
+    def _take_turn(self, items: Sequence[_Item]) -> None:
+        """Run the first item's step and those that fit; before that, bring each item to its next step."""
+        ready, steps = list[_Item](), list[JointStep]()
+        for item in items:
+            if item.step is None:
+                self._advance(item)
+                return
+            if not steps or item.step.fits(steps):
+                ready.append(item)
+                steps.append(item.step)
+        error: BaseException | None = None
+        try:
+            steps[0].run(steps[1:])
+        except BaseException as raised:
+            error = raised
+        for item in ready:
+            item.step = None
+            self._advance(item, error)
+
+    def _advance(self, item: _Item, error: BaseException | None = None) -> None:
+        """Let an item go on to its next step, or to its end; an error of its step is raised inside it."""
+        try:
+            item.step = item.work.throw(error) if error else next(item.work)
+        except StopIteration as stop:
+            self._end(item)
+            with suppress(InvalidStateError):  # cancelled in the meantime
+                item.future.set_result(stop.value)
+        except BaseException as raised:
+            self._end(item)
+            with suppress(InvalidStateError):
+                item.future.set_exception(raised)
+
+    def _end(self, item: _Item) -> None:
+        with suppress(Exception):  # nobody waits for what a cancelled item still does
+            item.work.close()
         with self._wake:
             (self._urgent if item in self._urgent else self._background).remove(item)
-
-
-def _advance(item: _Item) -> bool:
-    """Run one step; return whether the item is done."""
-    try:
-        next(item.work)
-    except StopIteration as stop:
-        with suppress(InvalidStateError):  # cancelled in the meantime
-            item.future.set_result(stop.value)
-        return True
-    except BaseException as error:
-        with suppress(InvalidStateError):
-            item.future.set_exception(error)
-        return True
-    return False

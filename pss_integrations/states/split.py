@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from pss_integrations.errors import UnsupportedBackbone
 from pss_integrations.states.backbone import Backbone
-from pss_integrations.states.lora import decoder_layers
+from pss_integrations.states.layout import decoder_layers
 
 _SELF_CHECK_TOLERANCE = 0.05  # of the logits' norm: BF16 rounding is below, a layer called wrongly far above
 # Up to here attention written out is several times faster to train through on a CPU than the fused kernels

@@ -2,18 +2,18 @@
 
 ::
 
-    states/<key digest>/<state id>/adapter_config.json
-                                   adapter_model.safetensors
-                                   manifest.json
-    states/<key digest>/current            names the state in use, replaced atomically
-    locks/<key digest>.lock                held while a session is compiled or deleted
+    states/<user digest>/<session digest>/<state id>/adapter_config.json
+                                                     adapter_model.safetensors
+                                                     manifest.json
+    states/<user digest>/<session digest>/current    names the state in use, replaced atomically
+    locks/<session digest>.lock                      held while a session is compiled or deleted
 
-A state is written under a temporary name, synced and renamed, so a name that can be read is always complete.
+A state is written under a temporary name, synced and renamed, so a name that can be read is always complete. What was
+checked once is not read again until its file changes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -26,21 +26,20 @@ from typing import Any
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from pss_integrations.errors import (
-    CompileInProgress,
-    InvalidInput,
-    StateCorrupt,
-    StateNotFound,
-    StorageError,
-)
-from pss_integrations.states.manifest import StateInfo
+from pss_integrations.errors import CompileInProgress, InvalidInput, StateCorrupt, StateNotFound
+from pss_integrations.identity import UNSET, Unset
+from pss_integrations.states import files
+from pss_integrations.states.filecache import FileCache
+from pss_integrations.states.manifest import StateInfo, digest_of
 from pss_integrations.types import SessionKey
 
 ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
 MANIFEST = "manifest.json"
-_CURRENT = "current"
+CURRENT = "current"
 _PARTIAL = ".partial-"
+_MANIFEST_BYTES = 128 << 20
+_DIGESTS = 1 << 17
 
 
 class StateStore:
@@ -51,13 +50,17 @@ class StateStore:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.manifests = FileCache[StateInfo](_MANIFEST_BYTES, weigh=lambda size: size)
+        """Manifests that were checked, up to 128 MiB of their text, so some ten thousand."""
+        self.digests = FileCache[str](_DIGESTS)
+        """SHA-256 of the adapter files that were read."""
 
     def check_writable(self) -> None:
         """Fail early if nothing can be written.
 
         :raises StorageError: If the directory is read-only, no directory, or the disk is full.
         """
-        with _storage_errors(self.root):
+        with files.storage_errors(self.root):
             self._states.mkdir(parents=True, exist_ok=True)
             probe = self._states / f"{_PARTIAL}{uuid.uuid4().hex}"
             probe.write_bytes(b"\0")
@@ -69,7 +72,7 @@ class StateStore:
 
         :raises CompileInProgress: If another one holds it.
         """
-        with _storage_errors(self.root):
+        with files.storage_errors(self.root):
             (self.root / "locks").mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.root / "locks" / f"{key.digest}.lock", thread_local=False)
             try:
@@ -87,20 +90,23 @@ class StateStore:
         :raises StorageError: If it cannot be written.
         """
         info = info.model_copy(update={"state_id": info.content_id()})
-        home = self._states / info.key.digest
+        home = self.home(info.key)
         partial = home / f"{_PARTIAL}{uuid.uuid4().hex}"
-        with _storage_errors(self.root):
+        with files.storage_errors(self.root):
             try:
-                partial.mkdir(parents=True)
-                _write(partial / ADAPTER, adapter)
-                _write(partial / ADAPTER_CONFIG, json.dumps(adapter_config, indent=2, sort_keys=True).encode())
-                _write(partial / MANIFEST, info.model_dump_json(indent=2).encode())
+                try:
+                    partial.mkdir(parents=True)
+                except FileNotFoundError:  # another session's deletion took the user's empty directory away
+                    partial.mkdir(parents=True)
+                files.write(partial / ADAPTER, adapter)
+                files.write(partial / ADAPTER_CONFIG, json.dumps(adapter_config, indent=2, sort_keys=True).encode())
+                files.write(partial / MANIFEST, info.model_dump_json(indent=2).encode())
                 if not (home / info.state_id).exists():  # the same content may be there already
                     partial.rename(home / info.state_id)
                 self._point(home, info.state_id)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
-        return self._read(home / info.state_id)
+        return self._read(str(home), info.state_id)
 
     def info(self, key: SessionKey) -> StateInfo:
         """Manifest of the current state.
@@ -108,95 +114,100 @@ class StateStore:
         :raises StateNotFound: If there is none.
         :raises StateCorrupt: If its files are damaged.
         """
-        return self._read(self.directory(key))
+        current = self.directory(key)
+        return self._read(str(current.parent), current.name)
+
+    def home(self, key: SessionKey) -> Path:
+        """Directory of all states of a session, whether there are any or not."""
+        return self._states / _user_digest(key.user_id) / key.digest
 
     def directory(self, key: SessionKey) -> Path:
         """Directory of the current state, in PEFT's format.
 
         :raises StateNotFound: If there is none.
+        :raises StateCorrupt: If what names it is damaged.
         """
-        home = self._states / key.digest
-        try:
-            state_id = (home / _CURRENT).read_text(encoding="ascii").strip()
-        except FileNotFoundError:
-            raise StateNotFound(
-                f"no state was compiled for session {key.session_id!r} of {_user(key)} in {self.root}"
-            ) from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise StateCorrupt(f"{home / _CURRENT} cannot be read: {error}") from error
-        if not (home / state_id).is_dir() or Path(state_id).name != state_id:
-            raise StateCorrupt(f"{home / _CURRENT} names a state that is not there")
+        home = self.home(key)
+        state_id = self._current(str(home))
+        if state_id is None:
+            raise StateNotFound(f"no state was compiled for session {key.session_id!r} of {_user(key)} in {self.root}")
+        if not (home / state_id).is_dir():
+            raise StateCorrupt(f"{home / CURRENT} names a state that is not there")
         return home / state_id
 
-    def adapter(self, info: StateInfo) -> bytes:
-        """The adapter file of a state, checked against the manifest.
+    def adapter(self, info: StateInfo) -> Path:
+        """The adapter file of a state, checked against the manifest; hashed again only if it changed since.
 
         :raises StateCorrupt: If it is missing, truncated or altered.
         """
-        path = self._states / info.key.digest / info.state_id / ADAPTER
+        path = self.home(info.key) / info.state_id / ADAPTER
         try:
-            data = path.read_bytes()
+            digest = self.digests.get(str(path), files.sha256_of)
         except OSError as error:
             raise StateCorrupt(f"{path} cannot be read: {error}") from error
-        if len(data) != info.adapter_bytes or hashlib.sha256(data).hexdigest() != info.adapter_sha256:
+        if digest != info.adapter_sha256:
             raise StateCorrupt(f"{path} is not what was written: delete the state and compile it again")
-        return data
+        return path
 
-    def all(self) -> Iterator[StateInfo]:
-        """Manifests of all current states, in no particular order; damaged ones are left out."""
-        for current in sorted(self._states.glob(f"*/{_CURRENT}")):
-            with suppress(StateCorrupt, OSError, UnicodeDecodeError):
-                yield self._read(current.parent / current.read_text(encoding="ascii").strip())
+    def all(self, *, user_id: str | Unset | None = UNSET, after: SessionKey | None = None) -> Iterator[StateInfo]:
+        """Manifests of the current states, read one by one as they are asked for; damaged ones are left out.
+
+        They come in the order of their directories, so by two digests: it means nothing, and it does not change when
+        other states come or go.
+
+        :param user_id: Only this user's; no directory of another one is looked into then.
+        :param after: Only what comes after this session, which may be gone meanwhile.
+        :raises StorageError: If a directory cannot be read.
+        """
+        for home in self._homes(user_id, after):
+            with suppress(StateCorrupt):
+                if (state_id := self._current(home)) is not None:
+                    yield self._read(home, state_id)
 
     def versions(self, key: SessionKey) -> list[StateInfo]:
         """Manifests of all states of a session, the newest first; damaged ones are left out."""
-        found = list[StateInfo]()
-        for manifest in (self._states / key.digest).glob(f"[!.]*/{MANIFEST}"):
-            with suppress(StateCorrupt):
-                found.append(self._read(manifest.parent))
-        return sorted(found, key=lambda info: (info.created_at, info.state_id), reverse=True)
+        return self._versions(str(self.home(key)))
 
     def sessions(self) -> list[SessionKey]:
-        """Every session that has a state, current or not, in no particular order."""
-        keys = dict[SessionKey, None]()
-        for manifest in self._states.glob(f"*/[!.]*/{MANIFEST}"):
-            with suppress(StateCorrupt):
-                keys[self._read(manifest.parent).key] = None
-        return list(keys)
+        """Every session that has a state, current or not, in the order of :meth:`all`."""
+        return [versions[0].key for home in self._homes() if (versions := self._versions(home))]
 
     def use(self, info: StateInfo) -> None:
         """Make a state that is there the current one of its session.
 
         :raises StorageError: If that cannot be written.
         """
-        with _storage_errors(self.root):
-            self._point(self._states / info.key.digest, info.state_id)
+        with files.storage_errors(self.root):
+            self._point(self.home(info.key), info.state_id)
 
     def remove(self, info: StateInfo) -> None:
         """Remove one state; a session whose current state it was has none then.
 
         :raises StorageError: If the files cannot be removed.
         """
-        home = self._states / info.key.digest
-        with _storage_errors(self.root):
-            current = home / _CURRENT
+        home = self.home(info.key)
+        with files.storage_errors(self.root):
+            current = home / CURRENT
             if current.exists() and current.read_text(encoding="ascii").strip() == info.state_id:
                 current.unlink()  # from here on nobody finds it
             shutil.rmtree(home / info.state_id)
-            if not any(home.iterdir()):
-                home.rmdir()
+            files.remove_empty(home)
+            files.remove_empty(home.parent)
+        self._forget(home / info.state_id)
 
     def delete(self, key: SessionKey) -> bool:
         """Remove all states of a session; returns whether there was one.
 
         :raises StorageError: If the files cannot be removed.
         """
-        home = self._states / key.digest
-        with _storage_errors(self.root):
+        home = self.home(key)
+        with files.storage_errors(self.root):
             if not home.exists():
                 return False
-            (home / _CURRENT).unlink(missing_ok=True)  # from here on nobody finds it
+            (home / CURRENT).unlink(missing_ok=True)  # from here on nobody finds it
             shutil.rmtree(home)
+            files.remove_empty(home.parent)
+        self._forget(home)
         return True
 
     def export(self, key: SessionKey, target: Path) -> Path:
@@ -204,11 +215,10 @@ class StateStore:
 
         :raises InvalidInput: If ``target`` exists and is not empty.
         """
-        source = self.directory(key)
-        self.adapter(self._read(source))
+        source = self.adapter(self.info(key)).parent
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise InvalidInput(f"{target} exists and is not an empty directory")
-        with _storage_errors(target):
+        with files.storage_errors(target):
             target.mkdir(parents=True, exist_ok=True)
             for name in (ADAPTER, ADAPTER_CONFIG):
                 shutil.copyfile(source / name, target / name)
@@ -221,48 +231,69 @@ class StateStore:
     def _point(self, home: Path, state_id: str) -> None:
         temporary = home / f"{_PARTIAL}{uuid.uuid4().hex}"
         try:
-            _write(temporary, state_id.encode())
-            temporary.replace(home / _CURRENT)
-            _sync_directory(home)
+            files.write(temporary, state_id.encode())
+            temporary.replace(home / CURRENT)
+            for directory in (home, home.parent, self._states):
+                files.sync_directory(directory)
         finally:
             temporary.unlink(missing_ok=True)
 
-    def _read(self, directory: Path) -> StateInfo:
+    # Below, paths are strings: making a Path costs as much as reading what it names, and there may be many thousands.
+
+    def _homes(self, user_id: str | Unset | None = UNSET, after: SessionKey | None = None) -> Iterator[str]:
+        """Directories of sessions, in the order of their names."""
+        last = (_user_digest(after.user_id), after.digest) if after else ("", "")
+        for user in files.names_in(self._states) if isinstance(user_id, Unset) else [_user_digest(user_id)]:
+            if user >= last[0]:
+                home = str(self._states / user)
+                yield from (os.path.join(home, name) for name in files.names_in(home) if (user, name) > last)
+
+    def _current(self, home: str) -> str | None:
+        """Which state of a session is in use; ``None`` if none is."""
+        path = os.path.join(home, CURRENT)
         try:
-            info = StateInfo.model_validate_json((directory / MANIFEST).read_bytes())
-        except (OSError, ValidationError, ValueError) as error:
-            reason = "has an unknown form" if isinstance(error, ValidationError) else str(error)
-            raise StateCorrupt(f"{directory / MANIFEST} {reason}") from error
-        if not info.state_id == info.content_id() == directory.name or info.key.digest != directory.parent.name:
-            raise StateCorrupt(f"{directory / MANIFEST} was altered or moved")
+            state_id = files.read_small(path).decode("ascii").strip()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise StateCorrupt(f"{path} cannot be read: {error}") from error
+        if not state_id.isalnum():
+            raise StateCorrupt(f"{path} holds no name of a state")
+        return state_id
+
+    def _versions(self, home: str) -> list[StateInfo]:
+        found = list[StateInfo]()
+        for name in files.names_in(home):
+            if name != CURRENT:
+                with suppress(StateCorrupt):
+                    found.append(self._read(home, name))
+        return sorted(found, key=lambda info: (info.created_at, info.state_id), reverse=True)
+
+    def _read(self, home: str, state_id: str) -> StateInfo:
+        path = os.path.join(home, state_id, MANIFEST)
+        try:
+            return self.manifests.get(path, self._check)
+        except OSError as error:
+            raise StateCorrupt(f"{path} cannot be read: {error}") from error
+
+    def _check(self, path: str) -> StateInfo:
+        try:
+            info = StateInfo.model_validate_json(Path(path).read_bytes())
+        except ValidationError as error:
+            raise StateCorrupt(f"{path} has an unknown form") from error
+        if info.state_id != info.content_id() or Path(path).parent != self.home(info.key) / info.state_id:
+            raise StateCorrupt(f"{path} was altered or moved")
         return info
+
+    def _forget(self, directory: Path) -> None:
+        self.manifests.forget(str(directory))
+        self.digests.forget(str(directory))
+
+
+def _user_digest(user_id: str | None) -> str:
+    """Name of a user's directory; no user is ``null`` in JSON, and no string is. Short, for paths have a limit."""
+    return digest_of(user_id)[:40]
 
 
 def _user(key: SessionKey) -> str:
     return "no user" if key.user_id is None else f"user {key.user_id!r}"
-
-
-def _write(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_directory(path: Path) -> None:
-    if os.name == "posix":
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-@contextmanager
-def _storage_errors(path: Path) -> Generator[None]:
-    try:
-        yield
-    except StorageError:
-        raise
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -112,7 +112,7 @@ def check_targets(
     clue_for: dict[str, str] = {}
     for target in targets:
         _check_length(target, count_tokens, limit)
-        clue = clue_for.setdefault(_folded(target.request), target.clue)
+        clue = clue_for.setdefault(folded(target.request), target.clue)
         if clue != target.clue:
             raise InvalidInput(
                 f"request {target.request!r} has two clues, {clue!r} and {target.clue!r}: keep one of them"
@@ -135,7 +135,7 @@ def check_roles(roles: Iterable[str]) -> None:
 
 def latest(targets: Iterable[ClueTarget]) -> list[ClueTarget]:
     """Keep one target per request, the one that was made last."""
-    return list({_folded(target.request): target for target in targets}.values())
+    return list({folded(target.request): target for target in targets}.values())
 
 
 def clue_of(parts: Iterable[str]) -> str:
@@ -170,7 +170,8 @@ def _cost(text: str) -> int:
     return sum(math.ceil(len(piece) / 3) if piece.isascii() else len(piece.encode()) for piece in pieces)
 
 
-def _folded(request: str) -> str:
+def folded(request: str) -> str:
+    """Requests that give the same here count as one."""
     return " ".join(request.split()).casefold()
 
 

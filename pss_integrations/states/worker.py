@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pss_integrations.errors import CompileInProgress, StateNotFound
 from pss_integrations.states.config import CompileConfig, StateConfig
 from pss_integrations.states.manifest import BackboneInfo, Cursor, StateInfo, TargetInfo, WriteInfo
+from pss_integrations.states.reads import Question, Reads
 from pss_integrations.states.redaction import Redact, redacted
 from pss_integrations.states.scheduler import Work
 from pss_integrations.states.store import StateStore
@@ -39,6 +40,7 @@ class Worker:
     ) -> None:
         self._store, self._load, self._redact = store, load, redact
         self._state, self._config = state, config
+        self._reads = Reads(self._read)
         self.loaded: Engine | None = None
 
     def close(self) -> None:
@@ -63,18 +65,20 @@ class Worker:
         """
         with self._store.lock(key):
             engine = self.engine()
-            builder, new = built
+            builder, targets = built
+            known = list[ClueTarget]()
             base = self._store.info(key) if warm else None
             if base is not None:
                 engine.check(base)
-                new = base.targets.replayed(new)
-            targets = check_targets(new, engine.backbone.count_tokens, self._config.max_clue_tokens - 1)
+                targets, known = base.targets.split(targets)
+            targets = check_targets([*targets, *known], engine.backbone.count_tokens, self._config.max_clue_tokens - 1)
             read = [redacted(message, self._redact) for message in messages] if self._redact else messages
             result = yield from engine.compile(
                 read,
                 targets,
-                known=base.messages if base else 0,
                 start=engine.vector(base, self._store) if base else None,
+                known_messages=base.messages if base else 0,
+                known_targets=len(known) if base and base.write.confirmed else 0,
                 progress=progress,
             )
             adapter = engine.adapter_file(result.vector)
@@ -98,8 +102,11 @@ class Worker:
             engine.keep(info, result.vector)
         return info
 
-    def read(self, requests: Sequence[tuple[SessionKey, str]]) -> Work[list[Clue]]:
-        """Write a clue for each query of a session."""
+    def read(self, questions: Sequence[Question]) -> Work[Sequence[Clue]]:
+        """Write a clue for each query of a session, together with what else waits to be read."""
+        return self._reads.ask(questions)
+
+    def _read(self, requests: Sequence[Question]) -> Work[list[Clue]]:
         infos = {key: self._store.info(key) for key in dict.fromkeys(key for key, _ in requests)}
         engine = self.engine()
         for info in infos.values():

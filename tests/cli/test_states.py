@@ -36,6 +36,21 @@ def test_list_all_or_of_one_user(pssi: Run) -> None:
     assert pssi("states", "list", "--no-user", "--user-id", "ann").exit_code == 2
 
 
+def test_pages_of_one_user(pssi: Run, compile_tiny: Run) -> None:
+    for session in ("s1", "s2", "s3"):
+        assert compile_tiny("--user-id", "ann", "--session-id", session).exit_code == 0
+    assert compile_tiny(*NOBODY).exit_code == 0
+    found, after = list[str](), ()
+    while page := json.loads(pssi("states", "list", *ANN[2:], "--limit", 2, *after, "--json").stdout)["states"]:
+        assert len(page) <= 2
+        found += [state["session_id"] for state in page]
+        after = ("--after", found[-1])
+    assert sorted(found) == ["s1", "s2", "s3"]
+    assert len(listed(pssi, "--limit", 3)) == 3
+    assert pssi("states", "list", "--limit", 0).exit_code == 2
+    assert "--no-user" in pssi("states", "list", "--after", "s1").output
+
+
 @pytest.mark.usefixtures("two_states")
 def test_info_tells_nothing_the_session_said(pssi: Run) -> None:
     run = pssi("states", "info", *ANN, "--json")

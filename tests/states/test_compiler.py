@@ -1,8 +1,6 @@
 """The compiler against PEFT, against itself, and against what it must not do."""
 
-from collections.abc import Generator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -18,19 +16,12 @@ from pss_integrations.states.lora import LoraBank
 from pss_integrations.states.optimizer import initial_vector
 from pss_integrations.states.reader import decode, prompt_tokens
 from pss_integrations.states.split import SplitModel
+from pss_integrations.states.steps import finish
 from pss_integrations.types import ClueTarget, Message
 
 SMALL = StateConfig(rank=4, alpha=8, layers=2)
 QUICK = CompileConfig(lr_a=5e-3, lr_b=2e-2, max_epochs=60)
 IDS = torch.arange(40).reshape(2, 20)
-
-
-def finish(work: Generator[None, None, Any]) -> Any:
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            return stop.value
 
 
 def compiler(backbone: Backbone, state: StateConfig = SMALL, config: CompileConfig = QUICK) -> Compiler:
@@ -152,7 +143,7 @@ def test_an_abandoned_compile_leaves_no_lane_bound(stop_after: int) -> None:
         next(work)
     work.close()
     assert bank.bound == [False]
-    assert not bank.vectors.any()
+    assert not bank.vector(0).any()
     with torch.no_grad():
         assert torch.equal(backbone.model(IDS).logits, base)
 

@@ -10,7 +10,8 @@ from tiny import FAMILIES, tiny_backbone, tiny_model
 from pss_integrations.errors import InvalidInput, StateCorrupt, UnsupportedBackbone
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.config import StateConfig
-from pss_integrations.states.lora import LoraBank, layout_of
+from pss_integrations.states.layout import layout_of
+from pss_integrations.states.lora import LoraBank
 
 IDS = torch.arange(20).reshape(2, 10)
 
@@ -105,7 +106,7 @@ def test_unbound_lane_is_zero_and_another_thread_meets_the_base_model() -> None:
         assert not torch.equal(logits(), base)
         assert torch.equal(other.submit(logits).result(), base)
     bank.unbind(0)
-    assert not bank.vectors.any()
+    assert not bank.vector(0).any()
     assert bank.bound == [False]
 
 

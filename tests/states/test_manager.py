@@ -45,14 +45,14 @@ def targets_for(name: str) -> list[ClueTarget]:
 
 def state_file(manager: StateManager, name: str = "adapter_model.safetensors") -> Path:
     info = manager.info(ADA)
-    return manager.path / "states" / ADA.digest / info.state_id / name
+    return manager._store.home(ADA) / info.state_id / name
 
 
 def assert_untouched(manager: StateManager, base: torch.Tensor) -> None:
     engine = manager._worker.loaded
     assert engine is not None
     assert not any(engine.bank.bound)
-    assert not engine.bank.vectors.any()
+    assert not any(engine.bank.vector(lane).any() for lane in range(len(engine.bank.bound)))
     with torch.no_grad():
         assert torch.equal(engine.backbone.model(IDS).logits, base)
 
@@ -226,6 +226,25 @@ def test_recompile_goes_on_and_replays(manager: StateManager) -> None:
     assert [manager.read(ADA, q).text for q in ("Now?", "before?")] == ["Heron kit-11", "Heron kit-7"]
 
 
+def test_a_recompile_costs_in_proportion_to_what_is_new(make_manager: MakeManager) -> None:
+    known = [ClueTarget(f"{word}?", f"{word} kit-{i}") for i, word in enumerate("owl ibis wren kite rook teal".split())]
+    manager = make_manager(config=replace(QUICK, history_steps=0, replay=0.25, batch_size=2))
+    first = manager.compile(ADA, MESSAGES, targets=known)
+    more = [*MESSAGES, Message("user", "the gull has kit-11")]
+    second = manager.recompile(ADA, more, targets=[*known, ClueTarget("gull?", "gull kit-11")])
+    assert (first.write.confirmed, second.write.confirmed, second.targets.count) == (True, True, 7)
+    passes = len(second.write.target_losses)
+    assert second.write.steps <= 2 * passes  # one new target and at most two old ones a pass, not all seven
+    assert [manager.read(ADA, t.request).text for t in known] == [t.clue for t in known]
+
+
+def test_a_recompile_without_new_targets_keeps_the_old_ones(manager: StateManager) -> None:
+    manager.compile(ADA, MESSAGES, targets=TARGETS)
+    info = manager.recompile(ADA, [*MESSAGES, Message("user", "thanks")], targets=[])
+    assert (info.write.confirmed, info.targets.count) == (True, 2)
+    assert manager.read(ADA, "now?").text == "Heron kit-9"
+
+
 def test_recompile_notices_an_edited_or_forked_history(manager: StateManager) -> None:
     manager.compile(ADA, MESSAGES, targets=TARGETS)
     for changed in (MESSAGES[:2], MESSAGES[::-1], [replace(MESSAGES[0], text="edited"), *MESSAGES[1:]]):
@@ -371,8 +390,8 @@ def test_damaged_files_are_noticed(make_manager: MakeManager, damage: str) -> No
         other = SessionKey("bob", "s1")
         manager.compile(other, MESSAGES, targets=targets_for("Secret"))
         home = manager.path / "states"
-        os.rename(home / ADA.digest, home / "gone")
-        os.rename(home / other.digest, home / ADA.digest)
+        os.rename(manager._store.home(ADA), home / "gone")
+        os.rename(manager._store.home(other), manager._store.home(ADA))
     manager.close()
     with pytest.raises(StateCorrupt):
         make_manager().read(ADA, "now?")
@@ -434,7 +453,7 @@ def test_a_full_disk_leaves_the_old_state_and_nothing_half_written(
         manager.compile(ADA, MESSAGES, targets=targets_for("Ibis"))
     monkeypatch.setattr(os, "fsync", real)
     assert manager.info(ADA) == old
-    assert len(list((manager.path / "states" / ADA.digest).iterdir())) == 2
+    assert len(list(manager._store.home(ADA).iterdir())) == 2
 
 
 def test_what_is_no_model_is_said(make_manager: MakeManager, tmp_path: Path) -> None:

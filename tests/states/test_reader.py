@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import FAMILIES, tiny_backbone
 
-from pss_integrations.evaluation.bench import finish
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.config import StateConfig
 from pss_integrations.states.lora import LoraBank
 from pss_integrations.states.reader import Decoded, Drafter, decode, prompt_tokens
+from pss_integrations.states.steps import finish
 
 LONGEST = 14
 QUERIES = ["now?", "and before that, which one?", "hm", "what was it?"]
@@ -45,7 +45,7 @@ def alone(lane: int, prompt: list[int]) -> Decoded:
 def knows(tokens: Sequence[int], *, wrong_at: int | None = None) -> Drafter:
     """Guesses these tokens, one of which may be wrong."""
     known = [token + (at == wrong_at) for at, token in enumerate(tokens)]
-    return lambda so_far: known[len(so_far) :]
+    return lambda so_far: [known[len(so_far) :]]
 
 
 def test_greedy_decoding_takes_the_likeliest_token_each_time() -> None:
@@ -97,11 +97,12 @@ def drafters(draw: st.DrawFn, row: int) -> Drafter:
     noise = draw(st.lists(st.integers(0, 259), max_size=20))
     corrupt = draw(st.lists(st.integers(0, LONGEST), max_size=3))
     known = [noise[at % len(noise)] if at in corrupt and noise else token for at, token in enumerate(truth)]
-    kind = draw(st.sampled_from(["known", "noise", "both", "none"]))
+    kind = draw(st.sampled_from(["known", "noise", "both", "branches", "none"]))
     return {
-        "known": lambda tokens: known[len(tokens) :],
-        "noise": lambda tokens: noise,
-        "both": lambda tokens: [*known[len(tokens) :], *noise],
+        "known": lambda tokens: [known[len(tokens) :]],
+        "noise": lambda tokens: [noise],
+        "both": lambda tokens: [noise, [*known[len(tokens) :], *noise]],
+        "branches": lambda tokens: [known[len(tokens) :][:3] + noise, noise, known[len(tokens) :], noise[1:]],
         "none": lambda tokens: (),
     }[kind]
 
@@ -131,16 +132,27 @@ def test_every_family_decodes_the_same_with_and_without_drafts(family: str) -> N
     assert [one.tokens for one in drafted] == [one.tokens for one in plain]
 
 
-def test_near_ties_in_reduced_precision_are_read_again_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", range(len(QUERIES)))
+def test_in_reduced_precision_near_ties_depend_neither_on_guesses_nor_on_the_batch(
+    query: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     backbone = Backbone(tiny_backbone(seed=3).model.bfloat16(), BACKBONE.tokenizer, name="half")
     bank = bank_of(backbone)
-    plain = finish(decode(backbone, bank, [0], [PROMPTS[0]], LONGEST))[0]
-    guess = [knows(plain.tokens)]
-    trusted = finish(decode(backbone, bank, [0], [PROMPTS[0]], LONGEST, guess))[0]
     monkeypatch.setattr("pss_integrations.states.reader._TIE", 1e9)  # now every pair of tokens is a tie
-    doubted = finish(decode(backbone, bank, [0], [PROMPTS[0]], LONGEST, guess))[0]
-    assert doubted.tokens == plain.tokens
-    assert trusted.passes < plain.passes < doubted.passes < 2 * plain.passes + 1
+    lanes = [0, 1, 0, 1]
+    plain = finish(decode(backbone, bank, [lanes[query]], [PROMPTS[query]], LONGEST))[0]
+    assert plain.passes == 2 * len(plain.logprobs)
+    guesses = [knows(plain.tokens, wrong_at=row) for row in range(4)]
+    together = finish(decode(backbone, bank, lanes, PROMPTS, LONGEST, guesses))[query]
+    assert (together.tokens, together.logprobs) == (plain.tokens, plain.logprobs)
+
+
+def test_all_branches_are_verified_in_one_pass() -> None:
+    plain = alone(0, PROMPTS[0])
+    right = plain.tokens
+    branches = [right[:2] + [1, 2], right[:5] + [3], [4], right]
+    (drafted,) = read([0], [PROMPTS[0]], [lambda so_far: branches if not so_far else ()])
+    assert (drafted.tokens, drafted.passes) == (right, 1)
 
 
 def test_a_row_that_ends_early_leaves_the_others_as_they_are() -> None:

@@ -1,5 +1,5 @@
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import pytest
 
@@ -38,6 +38,66 @@ def test_urgent_work_goes_before_the_next_background_step() -> None:
     gate.opened.set()
     assert (scheduler.wait(quick), scheduler.wait(slow)) == ("u", "b")
     assert log == ["b0", "u0", "u1", "u closed", "b1", "b closed"]
+    scheduler.close()
+
+
+def test_urgent_work_without_end_does_not_stop_the_background() -> None:
+    scheduler, log, gate = Scheduler(), list[str](), Gate()
+    slow = scheduler.submit(steps(log, "b", 3, gate=gate), urgent=False)
+    assert gate.reached.wait(10)
+    many = [scheduler.submit(steps(log, "u", 50), urgent=True) for _ in range(5)]
+    gate.opened.set()
+    for future in (*many, slow):
+        scheduler.wait(future)
+    last = max(at for at, entry in enumerate(log) if entry.startswith("u"))
+    assert log.index("b2") < last
+    scheduler.close()
+
+
+class Sum:
+    """A step that notes with which others it ran."""
+
+    def __init__(self, name: str, log: list[str]) -> None:
+        self.name, self.log = name, log
+
+    def fits(self, others: Sequence["Sum"]) -> bool:
+        return len(others) < 2
+
+    def run(self, others: Sequence["Sum"] = ()) -> None:
+        self.log.append("+".join(step.name for step in (self, *others)))
+        if "broken" in self.log[-1]:
+            raise RuntimeError("broken step")
+
+
+def joint(name: str, count: int, log: list[str], gate: Gate | None = None) -> Generator[Sum | None, None, str]:
+    if gate is not None:
+        gate.hold()
+    for _ in range(count):
+        yield Sum(name, log)
+    return name
+
+
+def test_steps_of_several_items_are_run_together_as_far_as_they_fit() -> None:
+    scheduler, log, gate = Scheduler(at_once=4), list[str](), Gate()
+    first = scheduler.submit(joint("a", 1, log, gate), urgent=False)
+    rest = [scheduler.submit(joint(name, count, log), urgent=False) for name, count in (("b", 2), ("c", 3))]
+    gate.opened.set()
+    assert [scheduler.wait(future) for future in (first, *rest)] == ["a", "b", "c"]
+    assert sum(entry.split("+").count("c") for entry in log) == 3
+    assert max(len(entry.split("+")) for entry in log) == 2
+    assert log[-1] == "c"
+    scheduler.close()
+
+
+def test_an_error_of_a_joint_step_is_raised_in_each_item_of_it() -> None:
+    scheduler, log, gate = Scheduler(at_once=2), list[str](), Gate()
+    works = [joint("fine", 1, log, gate), joint("broken", 1, log)]
+    futures = [scheduler.submit(work, urgent=False) for work in works]
+    gate.opened.set()
+    for future in futures:
+        with pytest.raises(RuntimeError, match="broken step"):
+            scheduler.wait(future)
+    assert log == ["fine+broken"]
     scheduler.close()
 
 

@@ -1,0 +1,73 @@
+"""Reads that wait are read together: the first in line takes the others along, and nobody waits for more to come."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pss_integrations.states.config import READ_ROWS
+from pss_integrations.states.scheduler import Work
+from pss_integrations.types import Clue, SessionKey
+
+Question = tuple[SessionKey, str]
+
+
+@dataclass(slots=True, eq=False)
+class _Asked:
+    questions: Sequence[Question]
+    clues: Sequence[Clue] | None = None
+    wanted: bool = True
+
+
+class Reads:
+    """Gathers what is asked while the model is busy.
+
+    :param read: Reads questions in as few passes as fit.
+    """
+
+    def __init__(self, read: Callable[[Sequence[Question]], Work[list[Clue]]]) -> None:
+        self._read = read
+        self._line = deque[_Asked]()
+
+    def ask(self, questions: Sequence[Question]) -> Work[Sequence[Clue]]:
+        """Queue questions; the work that is returned reads them, unless other work did so before."""
+        asked = _Asked(questions)
+        work = self._answer(asked)
+        next(work)  # from here on closing it takes the questions back
+        self._line.append(asked)
+        return work
+
+    def _answer(self, own: _Asked) -> Work[Sequence[Clue]]:
+        try:
+            yield
+            if own.clues is None:
+                gathered = self._gather(own)
+                try:
+                    yield from self._read_all(gathered)
+                except Exception:  # in whichever session it was: the others must not suffer for it
+                    if len(gathered) == 1:
+                        raise
+                    yield from self._read_all([own])
+            assert own.clues is not None
+            return own.clues
+        finally:
+            own.wanted = False
+
+    def _gather(self, own: _Asked) -> list[_Asked]:
+        """Own questions, and the next ones in line as far as one batch has room."""
+        gathered, room = [own], READ_ROWS - len(own.questions)
+        while self._line:
+            first = self._line[0]
+            if first is not own and first.wanted:
+                room -= len(first.questions)
+                if room < 0:
+                    break
+                gathered.append(first)
+            self._line.popleft()
+        return gathered
+
+    def _read_all(self, gathered: Sequence[_Asked]) -> Work[None]:
+        clues = iter((yield from self._read([question for asked in gathered for question in asked.questions])))
+        for asked in gathered:
+            asked.clues = [next(clues) for _ in asked.questions]

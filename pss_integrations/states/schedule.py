@@ -1,0 +1,52 @@
+"""Which clue targets a pass visits: those not yet reproduced, and some of the others so that they are not forgotten."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from pss_integrations.states.config import CompileConfig
+
+
+class Schedule:
+    """Keeps the lead of each row over its best rival, as last seen, and draws the batches of each pass.
+
+    A pass visits every row that does not lead by the margin. Of those that do it visits ``config.replay``, but never
+    more than the others (or one batch), the longest unvisited first: so a pass after new messages costs in proportion
+    to what is new, however much was known before.
+
+    :param rows: How many rows there are.
+    :param known: How many of the last rows the state reproduces already.
+    """
+
+    def __init__(self, rows: int, config: CompileConfig, *, known: int = 0) -> None:
+        self._config = config
+        self._leads = torch.full((rows,), -torch.inf)
+        self._leads[rows - known :] = torch.inf
+        self._visited = torch.full((rows,), -1)
+        self._passes = 0
+        self._shuffle = torch.Generator().manual_seed(config.seed)
+
+    @property
+    def reproduced(self) -> int:
+        """How many rows led by the margin when they were last seen."""
+        return int((self._leads >= self._config.margin).sum())
+
+    def batches(self) -> Sequence[Tensor]:
+        """Row numbers of the batches of the next pass, in random order."""
+        order = torch.randperm(len(self._leads), generator=self._shuffle)
+        led = self._leads[order] >= self._config.margin
+        room = min(math.ceil(self._config.replay * int(led.sum())), max(int((~led).sum()), self._config.batch_size))
+        longest_unvisited = led.nonzero().flatten()[self._visited[order[led]].argsort(stable=True)]
+        led[longest_unvisited[:room]] = False
+        chosen = order[~led]
+        self._visited[chosen] = self._passes
+        self._passes += 1
+        return chosen.split(self._config.batch_size)
+
+    def note(self, rows: Sequence[int], leads: Sequence[float]) -> None:
+        """Note by how much these rows lead."""
+        self._leads[torch.tensor(rows, dtype=torch.long)] = torch.tensor(leads)

@@ -1,0 +1,80 @@
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from pss_integrations.states.reads import Question, Reads
+from pss_integrations.states.scheduler import Scheduler, Work
+from pss_integrations.types import Clue, SessionKey
+
+
+class Model:
+    """Answers with the query; can be held at its first pass, and fails for the query ``"bad"``."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.reached, self.opened = threading.Event(), threading.Event()
+
+    def read(self, questions: Sequence[Question]) -> Work[list[Clue]]:
+        self.batches.append([query for _, query in questions])
+        self.reached.set()
+        assert self.opened.wait(10)
+        yield
+        if "bad" in self.batches[-1]:
+            raise RuntimeError("bad state")
+        return [Clue(query, (0.0,), prompt_tokens=1, state_id="x", finished=True) for _, query in questions]
+
+
+def asked(*queries: str) -> list[Question]:
+    return [(SessionKey("ada", "s"), query) for query in queries]
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def busy(model: Model):
+    """A scheduler that is in the middle of a first read, and the reads of the model."""
+    scheduler, reads = Scheduler(), Reads(model.read)
+    first = scheduler.submit(reads.ask(asked("first")), urgent=True)
+    assert model.reached.wait(10)
+    yield scheduler, reads
+    assert scheduler.wait(first)[0].text == "first"
+    scheduler.close()
+
+
+def test_what_waits_is_read_together_and_everybody_gets_his_own(busy: tuple[Scheduler, Reads], model: Model) -> None:
+    scheduler, reads = busy
+    futures = [scheduler.submit(reads.ask(asked(*queries)), urgent=True) for queries in ("a", "bc", "d")]
+    model.opened.set()
+    texts = [[clue.text for clue in scheduler.wait(future)] for future in futures]
+    assert texts == [["a"], ["b", "c"], ["d"]]
+    assert model.batches == [["first"], ["a", "b", "c", "d"]]
+
+
+def test_a_cancelled_question_is_not_read(busy: tuple[Scheduler, Reads], model: Model) -> None:
+    scheduler, reads = busy
+    gone, stays = [scheduler.submit(reads.ask(asked(query)), urgent=True) for query in ("gone", "stays")]
+    gone.cancel()
+    model.opened.set()
+    assert scheduler.wait(stays)[0].text == "stays"
+    assert model.batches == [["first"], ["stays"]]
+
+
+def test_an_error_belongs_to_the_one_who_asked(busy: tuple[Scheduler, Reads], model: Model) -> None:
+    scheduler, reads = busy
+    good, bad, fine = [scheduler.submit(reads.ask(asked(query)), urgent=True) for query in ("good", "bad", "fine")]
+    model.opened.set()
+    with pytest.raises(RuntimeError, match="bad state"):
+        scheduler.wait(bad)
+    assert [scheduler.wait(future)[0].text for future in (good, fine)] == ["good", "fine"]
+
+
+def test_a_batch_is_no_larger_than_it_may_be(busy: tuple[Scheduler, Reads], model: Model) -> None:
+    scheduler, reads = busy
+    futures = [scheduler.submit(reads.ask(asked(*["q"] * size)), urgent=True) for size in (20, 10, 10, 40, 1)]
+    model.opened.set()
+    assert [len(scheduler.wait(future)) for future in futures] == [20, 10, 10, 40, 1]
+    assert [len(batch) for batch in model.batches] == [1, 30, 10, 40, 1]

@@ -1,0 +1,101 @@
+"""Steps of several sessions in one pass, against the same sessions one after another."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from tiny import FAMILIES, MESSAGES, TARGETS, tiny_backbone
+
+from pss_integrations.states import steps
+from pss_integrations.states.backbone import Backbone
+from pss_integrations.states.compiler import CompileResult
+from pss_integrations.states.config import CompileConfig, StateConfig
+from pss_integrations.states.engine import Engine
+from pss_integrations.states.scheduler import Scheduler
+from pss_integrations.states.steps import Step, finish
+from pss_integrations.types import ClueTarget, Message
+
+STATE = StateConfig(rank=4, alpha=8, layers=2, dtype="float32")
+CONFIG = CompileConfig(lr_a=5e-3, lr_b=2e-2, max_epochs=5, min_epochs=5, margin=1e9, batch_size=2)
+Session = tuple[Sequence[Message], Sequence[ClueTarget]]
+SESSIONS: list[Session] = [
+    (MESSAGES, TARGETS),
+    ([Message("user", "Crane is on deck 4.")], [ClueTarget("where?", "Crane deck 4")]),
+    (
+        [*MESSAGES, Message("user", "and Wren too")],
+        [*TARGETS, ClueTarget("who else?", "Wren"), ClueTarget("which of the old ones?", "kit-7")],
+    ),
+]
+
+
+def engine(backbone: Backbone, config: CompileConfig = CONFIG, lanes: int = 3) -> Engine:
+    return Engine(backbone, STATE, config, read_lanes=1, compile_lanes=lanes, resident_bytes=1)
+
+
+def together(made: Engine, sessions: Sequence[Session]) -> list[CompileResult]:
+    scheduler = Scheduler(at_once=3)
+    try:
+        futures = [scheduler.submit(made.compile(*session), urgent=False) for session in sessions]
+        return [scheduler.wait(future) for future in futures]
+    finally:
+        scheduler.close()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sessions_compiled_together_get_the_states_they_get_alone(family: str) -> None:
+    """Their optimisers, clipping, order of batches and number of steps are their own."""
+    made = engine(tiny_backbone(family))
+    alone = [finish(made.compile(*session)) for session in SESSIONS]
+    joint = together(made, SESSIONS)
+    for one, other in zip(alone, joint, strict=True):
+        torch.testing.assert_close(one.vector, other.vector, atol=2e-5, rtol=0)
+        assert one.steps == other.steps
+        assert one.target_losses == pytest.approx(other.target_losses, rel=1e-3)
+    assert not any(made.bank.bound)
+
+
+def test_a_session_that_is_done_leaves_the_others_to_go_on() -> None:
+    config = replace(CONFIG, max_epochs=60, min_epochs=1, margin=0.5)
+    made = engine(tiny_backbone(), config)
+    results = together(made, SESSIONS)
+    assert all(result.confirmed for result in results)
+    assert len({result.steps for result in results}) == len(results)
+
+
+def test_steps_run_in_one_pass_through_the_adapted_layers() -> None:
+    made = engine(tiny_backbone())
+    layer = made.backbone.model.model.layers[-1]
+    rows: list[int] = []
+    handle = layer.register_forward_hook(lambda _, args, output: rows.append(args[0].shape[0]))
+    result = together(made, [SESSIONS[0]] * 3)
+    handle.remove()
+    assert rows.count(3) == 2  # each of the two history steps, of three sessions
+    assert rows.count(6) == result[0].steps - 2
+
+
+def test_a_failing_step_ends_the_sessions_that_were_in_it_and_no_lane_stays_bound() -> None:
+    made = engine(tiny_backbone())
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    handle = made.backbone.model.model.layers[3].register_forward_pre_hook(fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        together(made, SESSIONS)
+    handle.remove()
+    assert not any(made.bank.bound)
+    assert len(together(made, SESSIONS)) == 3
+
+
+def test_only_small_steps_are_run_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = engine(tiny_backbone())
+    works = [made.compile([], session[1]) for session in SESSIONS]
+    first, second, third = [step for work in works if isinstance(step := next(work), Step)]
+    monkeypatch.setattr(steps, "JOINT_POSITIONS", 3 * max(first.positions, second.positions))
+    assert second.fits([first])
+    monkeypatch.setattr(steps, "JOINT_POSITIONS", first.positions)
+    assert not second.fits([first])
+    assert not third.fits([first, second])
+    for work in works:
+        work.close()
