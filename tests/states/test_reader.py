@@ -150,7 +150,7 @@ def test_in_reduced_precision_near_ties_depend_neither_on_guesses_nor_on_the_bat
 def test_all_branches_are_verified_in_one_pass() -> None:
     plain = alone(0, PROMPTS[0])
     right = plain.tokens
-    branches = [right[:2] + [1, 2], right[:5] + [3], [4], right]
+    branches = [[*right[:2], 1, 2], [*right[:5], 3], [4], right]
     (drafted,) = read([0], [PROMPTS[0]], [lambda so_far: branches if not so_far else ()])
     assert (drafted.tokens, drafted.passes) == (right, 1)
 
