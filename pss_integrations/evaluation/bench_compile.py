@@ -26,6 +26,7 @@ from pss_integrations.types import ClueTarget, Message
 
 RATES: Final = (5e-4, 1e-3, 2e-3)
 _TARGETS: Final = 20
+_NEW: Final = 3
 _RATIOS: Final = {"ours": "ratio_vs_peft", "ours_without_conflicts": "ratio_vs_peft_without_conflicts"}
 
 
@@ -47,6 +48,8 @@ def bench_compile(load: Load, *, quick: bool, tell: Tell, rates: Sequence[float]
     result["time_to_confirmed"] = {"session": few}
     tell(f"one session of {len(targets)} targets")
     result["session"] = race.whole(session.messages, targets)
+    tell(f"{_NEW} new targets after {len(targets) - _NEW}")
+    result["recompile"] = race.recompile(session.messages, targets)
     if not quick:
         group = krecords.generate(16, seed=SEED).groups[0]
         result["time_to_confirmed"]["records_16"] = race.to_confirmed("16 records", group.messages, group.targets)
@@ -136,6 +139,33 @@ class _Race:
             "confirmed": result.confirmed,
             "steps": result.steps,
             "history_tokens": result.history_tokens,
+        }
+
+    def recompile(self, messages: Sequence[Message], targets: Sequence[ClueTarget]) -> dict[str, Any]:
+        """Two messages and three targets more, from the state of what came before; and all of it afresh."""
+        new, known = targets[:_NEW], targets[_NEW:]
+        engine = new_engine(self._backbone, CompileConfig())
+        before = finish(engine.compile(messages[:-2], known))
+        again = finish(
+            engine.compile(
+                messages,
+                [*new, *known],
+                start=before.vector,
+                known_messages=len(messages) - 2,
+                known_targets=len(known),
+            )
+        )
+        afresh = finish(engine.compile(messages, [*new, *known]))
+        engine.close()
+        return {
+            "new_targets": len(new),
+            "known_targets": len(known),
+            "ratio_vs_afresh": round(afresh.seconds / again.seconds, 2),
+            "seconds": round(again.seconds, 1),
+            "afresh_seconds": round(afresh.seconds, 1),
+            "steps": again.steps,
+            "afresh_steps": afresh.steps,
+            "confirmed": [before.confirmed, again.confirmed, afresh.confirmed],
         }
 
     def _ours(self, messages: Sequence[Message], targets: Sequence[ClueTarget], config: CompileConfig) -> Finished:

@@ -63,6 +63,13 @@ def test_a_session_is_compiled_with_the_default_configuration(result: dict) -> N
     assert "records_16" not in result
 
 
+def test_a_recompile_is_compared_with_a_compile_of_all(result: dict) -> None:
+    found = result["recompile"]
+    assert (found["new_targets"], found["known_targets"]) == (3, 25)
+    assert found["confirmed"] == [True] * 3
+    assert found["steps"] < found["afresh_steps"]
+
+
 def test_the_fastest_loop_that_always_confirmed_counts() -> None:
     ours = [Finished(2.0, 20, True), Finished(4.0, 40, True)]
     runs = {
