@@ -57,18 +57,14 @@ class PeftLoop:
 
     :param backbone: A backbone of its own: PEFT changes the model it wraps.
     :param adapter_config: Arguments of ``peft.LoraConfig``.
-    :param autocast_adapter_dtype: Keep adapters of a BF16 backbone in FP32, which is what PEFT does if not told
-        otherwise; it needs that to converge, and is slower.
     """
 
-    def __init__(
-        self, backbone: Backbone, adapter_config: Mapping[str, Any], *, autocast_adapter_dtype: bool = False
-    ) -> None:
+    def __init__(self, backbone: Backbone, adapter_config: Mapping[str, Any]) -> None:
         options: dict[str, Any] = {**adapter_config, "inference_mode": False, "base_model_name_or_path": None}
         lora = LoraConfig(**options)
         self._backbone = backbone
         with quiet_peft():
-            self.model: Any = get_peft_model(backbone.model, lora, autocast_adapter_dtype=autocast_adapter_dtype)
+            self.model: Any = get_peft_model(backbone.model, lora, autocast_adapter_dtype=False)
         self._parameters: dict[str, Tensor] = {
             name.replace(".default.", "."): p for name, p in self.model.named_parameters() if p.requires_grad
         }

@@ -66,8 +66,8 @@ class Backbone:
         return int(self.model.config.max_position_embeddings)
 
     def encode(self, text: str) -> list[int]:
-        """Tokenize, without special tokens."""
-        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        """Tokenize; text that looks like a special token is text."""
+        return self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens, without special tokens."""

@@ -23,7 +23,7 @@ from pss_integrations.states.context import Best, Context
 from pss_integrations.states.draft_tree import DraftTree
 from pss_integrations.states.history import Window
 from pss_integrations.states.lora import LoraBank
-from pss_integrations.states.loss import Conflicts, cross_entropy
+from pss_integrations.states.loss import Conflicts, CrossEntropy
 from pss_integrations.states.optimizer import Optimizer, initial_vector
 from pss_integrations.states.rows import Row, rows_of, supervised
 from pss_integrations.states.schedule import Schedule
@@ -90,6 +90,7 @@ class Compiler:
         self._backbone, self._bank, self._state, self._config = backbone, bank, state, config
         self._free = list(lanes)
         self._split = SplitModel(backbone, state.layers)
+        self._cross_entropy = CrossEntropy(self._split.head)
         self._stored: torch.dtype = getattr(torch, state.dtype)
 
     def compile(
@@ -109,9 +110,9 @@ class Compiler:
         :param known: How many of the last targets ``start`` reproduces already.
         """
         begun = time.perf_counter()
-        lane = self._free.pop()
         if start is None:
             start = initial_vector(self._bank.layout, self._config.seed)
+        lane = self._free.pop()
         result = CompileResult(start, targets=len(targets), windows=len(windows))
         result.history_tokens = sum(len(w.tokens) - w.past for w in windows)
         try:
@@ -163,7 +164,7 @@ class Compiler:
 
         def loss_of(upper: Tensor) -> Tensor:
             hidden = upper[0, first - 1 : len(window.tokens) - 1]
-            return cross_entropy(self._split.norm(hidden), self._split.head, labels)[0]
+            return self._cross_entropy(self._split.norm(hidden), labels)[0]
 
         return loss_of
 
@@ -195,7 +196,8 @@ class Compiler:
             if result.reproduced == len(rows) and epoch >= self._config.min_epochs:
                 _tell(progress, CompileProgress("confirm", *told))
                 yield from self._confirm(optimizer.lane, rows, schedule)
-                result.confirmed = schedule.reproduced == len(rows)
+                result.reproduced = schedule.reproduced
+                result.confirmed = result.reproduced == len(rows)
                 if result.confirmed:
                     return
         if self._config.max_epochs > self._config.min_epochs:
@@ -209,7 +211,7 @@ class Compiler:
 
         def loss_of(upper: Tensor) -> Tensor:
             hidden = self._split.norm(upper[where.rows, where.columns])
-            loss, leads = cross_entropy(hidden, self._split.head, where.labels, conflicts)
+            loss, leads = self._cross_entropy(hidden, where.labels, conflicts)
             worst = torch.full((len(batch),), torch.inf, device=leads.device)
             schedule.note(batch, worst.scatter_reduce(0, where.rows, leads, "amin").tolist())
             return loss

@@ -70,7 +70,8 @@ class CompileConfig:
     :param conflict_margin: Lead, in logits, over a conflicting clue where the two part.
     :param max_clue_tokens: Most tokens of a clue, when written and when read.
     :param history_window: Most tokens of one language-modelling window; the backbone's context at most.
-    :param seed: Seeds the adapter and the order of batches; the same seed gives the same state.
+    :param seed: Seeds the adapter and the order of batches; the same seed gives the same state, but for rounding where
+        sessions are compiled together.
     :param keep_text: What text the stored state keeps: ``"none"``, ``"targets"`` (needed for a warm
         recompile) or ``"history"``.
     :raises InvalidInput: If a value is out of range.

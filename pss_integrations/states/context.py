@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
+from itertools import islice
 from typing import Any
 
 import torch
@@ -15,6 +17,9 @@ from transformers import DynamicCache
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.draft_tree import DraftTree
 from pss_integrations.states.lora import LoraBank
+
+
+_ROWS = 128  # positions whose logits are held at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,12 @@ class Context:
         self._cache = DynamicCache(config=backbone.model.config)
         self._counts = torch.zeros(len(lanes), 0, dtype=torch.long)  # which columns of the cache a row looks at
         self._drafts: Sequence[DraftTree] = ()
+        self._window: int | None = getattr(backbone.model.config, "sliding_window", None)
+
+    @property
+    def room(self) -> int:
+        """How many more columns a sliding window has; what leaves it cannot be taken back, so no draft may do that."""
+        return sys.maxsize if self._window is None else self._window - self._counts.shape[1]
 
     def read(self, unread: Sequence[Sequence[int]], drafts: Sequence[DraftTree]) -> list[list[Best]]:
         """Read tokens, and behind them a draft whose tokens may be taken back.
@@ -55,17 +66,11 @@ class Context:
         seen = torch.tensor([[0] * (longest - len(chunk)) + [1] * len(chunk) for chunk in chunks])
         before = self._counts.sum(dim=1).tolist()
         self._counts = torch.cat([self._counts, seen], dim=1)
-        keep = 1 + max(map(len, drafts))
         with torch.inference_mode(), self._bank.use(self._lanes):
-            scores = torch.log_softmax(self._logits(ids, self._masks(before, unread, longest), keep).float(), dim=-1)
-            values, tokens = (part.tolist() for part in scores.topk(2, dim=-1))
-        return [
-            [
-                Best(token[0], value[0], value[0] - value[1])
-                for token, value in zip(row_tokens[-1 - len(draft) :], row_values[-1 - len(draft) :], strict=True)
-            ]
-            for row_tokens, row_values, draft in zip(tokens, values, drafts, strict=True)
-        ]
+            hidden = self._hidden(ids, self._masks(before, unread, longest))
+            ends = [row[-1 - len(draft) :] for row, draft in zip(hidden, drafts, strict=True)]
+            best = iter(self._best(torch.cat(ends)))
+        return [list(islice(best, len(end))) for end in ends]
 
     def keep(self, accepted: Sequence[Sequence[int]]) -> None:
         """Take back the tokens of each row's draft, but for those at the given places."""
@@ -102,14 +107,23 @@ class Context:
         dtype = self._backbone.dtype
         return torch.zeros(rows, 1, longest, total, dtype=dtype).masked_fill_(~visible[:, None], torch.finfo(dtype).min)
 
-    def _logits(self, ids: Tensor, masks: dict[str, Tensor], keep: int) -> Tensor:
-        """Logits (rows, keep, V) after the last positions of token ids (rows, T)."""
+    def _hidden(self, ids: Tensor, masks: dict[str, Tensor]) -> Tensor:
+        """Last hidden states (rows, T, D) of token ids (rows, T)."""
         model = self._backbone.model
         cache: dict[str, Any] = {_cache_argument(type(model.model)): self._cache}
         ids = ids.to(self._backbone.device)
-        hidden = model.model(input_ids=ids, use_cache=True, **cache, **masks).last_hidden_state
-        # of a slice that is not in one piece, the product with the head copies the whole head first
-        return model.lm_head(hidden[:, -keep:].contiguous())
+        return model.model(input_ids=ids, use_cache=True, **cache, **masks).last_hidden_state
+
+    def _best(self, hidden: Tensor) -> Generator[Best]:
+        """What is likeliest after each of N positions, for their last hidden states (N, D) in one piece.
+
+        Of a slice of a batch, which is not in one piece, the product with the head copies the whole head first.
+        """
+        for part in hidden.split(_ROWS):
+            scores = torch.log_softmax(self._backbone.model.lm_head(part).float(), dim=-1)
+            values, tokens = scores.topk(2, dim=-1)
+            for token, (first, second) in zip(tokens[:, 0].tolist(), values.tolist(), strict=True):
+                yield Best(token, first, first - second)
 
 
 @lru_cache

@@ -55,7 +55,7 @@ class DraftTree:
         for depth, token in enumerate(branch):
             child = self._children.get((node, token))
             if child is None:
-                if len(self) == size:
+                if len(self) >= size:
                     return
                 child = self._children[node, token] = len(self)
                 self.tokens.append(token)

@@ -97,15 +97,15 @@ class Engine:
         A clue depends on nothing but state and prompt, which are its key.
         """
         keys = [(info.key, (info.state_id, prompt_for(query))) for info, query in requests]
-        found = {key: self._clues.get(*key) for key in keys}
-        missing = {key: request for key, request in zip(keys, requests, strict=True) if found[key] is None}
+        found = {key: clue for key in keys if (clue := self._clues.get(*key)) is not None}
+        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in found}
         missing = dict(sorted(missing.items(), key=lambda one: one[1][0].state_id))  # rows of a state side by side
         for batch in self._batches(missing):
             clues = yield from self._read_batch([missing[key] for key in batch], store)
             found |= zip(batch, clues, strict=True)
             for key, clue in zip(batch, clues, strict=True):
                 self._clues.put(*key, clue)
-        return [clue for key in keys if (clue := found[key]) is not None]
+        return [found[key] for key in keys]
 
     def _batches(self, requests: Mapping[_ClueKey, Request]) -> list[list[_ClueKey]]:
         """Split requests, by key, into batches that fit the lanes and ``READ_ROWS``."""
@@ -139,11 +139,13 @@ class Engine:
             for row, prompt, (info, _) in zip(rows, prompts, requests, strict=True)
         ]
 
-    def check(self, info: StateInfo) -> None:
-        """Refuse a state that was not made for this engine.
+    def check(self, info: StateInfo, query: str = "") -> None:
+        """Refuse a state that was not made for this engine, or a query that it cannot read.
 
-        :raises StateMismatch: If it belongs to another backbone or configuration.
+        :raises StateMismatch: If the state belongs to another backbone or configuration.
+        :raises InvalidInput: If the query is too long.
         """
+        prompt_tokens(self.backbone, query)
         if info.backbone.fingerprint != self.backbone.fingerprint:
             raise StateMismatch(
                 f"the state of session {info.session_id!r} was compiled for backbone {info.backbone.name} "

@@ -6,6 +6,7 @@ at a time, turned into the gradient in place and dropped: none is kept for the b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_ROWS = 512  # positions whose FP32 logits are held at once
+_ROWS = 256  # most positions whose logits are held at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +32,35 @@ class Conflicts:
     margin: float
 
 
-def cross_entropy(
-    hidden: Tensor, head: nn.Linear, labels: Tensor, conflicts: Conflicts | None = None
-) -> tuple[Tensor, Tensor]:
-    """Mean cross-entropy of the head's logits, and by how much each label's logit leads all others.
+class CrossEntropy:
+    """Mean cross-entropy of the head's logits; keeps the memory for them, which costs as much to get as to fill.
 
-    :param hidden: Normalised hidden states (N, D); the gradient flows to them, the head is frozen.
-    :param labels: Token ids (N,).
-    :returns: The loss, and the leads (N,), which carry no gradient.
+    :param head: The frozen language-model head.
     """
-    return _CrossEntropy.apply(hidden, head, labels, conflicts)  # pyright: ignore[reportReturnType]
+
+    def __init__(self, head: nn.Linear) -> None:
+        self.head = head
+        self._buffers = torch.empty(0, dtype=head.weight.dtype), torch.empty(0)
+
+    def __call__(self, hidden: Tensor, labels: Tensor, conflicts: Conflicts | None = None) -> tuple[Tensor, Tensor]:
+        """Return the loss, and by how much each label's logit leads all others (N,), without gradient.
+
+        :param hidden: Normalised hidden states (N, D); the gradient flows to them.
+        :param labels: Token ids (N,).
+        """
+        return _CrossEntropy.apply(hidden, self, labels, conflicts)  # pyright: ignore[reportReturnType]
+
+    def logits(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (n, V) in FP32, and memory for as many in the head's own dtype; good until the next call."""
+        shape = len(hidden), self.head.out_features
+        if self._buffers[0].numel() < math.prod(shape):
+            place = hidden.device
+            self._buffers = tuple(torch.empty(shape, dtype=d, device=place) for d in (hidden.dtype, torch.float32))
+        stored, logits = (buffer.flatten()[: math.prod(shape)].view(shape) for buffer in self._buffers)
+        torch.mm(hidden, self.head.weight.t(), out=stored)
+        logits.copy_(stored)
+        bias: Tensor | None = getattr(self.head, "bias", None)
+        return (logits if bias is None else logits.add_(bias)), stored
 
 
 def leads(logits: Tensor, labels: Tensor) -> Tensor:
@@ -54,21 +74,23 @@ def leads(logits: Tensor, labels: Tensor) -> Tensor:
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, head: nn.Linear, labels: Tensor, conflicts: Conflicts | None
+        ctx: Any, hidden: Tensor, entropy: CrossEntropy, labels: Tensor, conflicts: Conflicts | None
     ) -> tuple[Tensor, Tensor]:
         count = len(labels)
         loss = torch.zeros((), device=hidden.device)
         gradient, margins = torch.empty_like(hidden), torch.empty(count, device=hidden.device)
-        for at in range(0, count, _ROWS):
-            rows = slice(at, at + _ROWS)
-            logits = head(hidden[rows]).float()
+        at = 0
+        for part in hidden.tensor_split(math.ceil(count / _ROWS)):
+            rows = slice(at, at + len(part))
+            logits, stored = entropy.logits(part)
             margins[rows] = leads(logits, labels[rows])
             hinge = _hinge(logits, labels[rows], conflicts, at)
             loss += _softmax_gradient(logits, labels[rows], count)
             if hinge is not None:
                 loss += hinge[0]
                 logits.index_put_(hinge[1], hinge[2], accumulate=True)
-            gradient[rows] = logits.to(hidden.dtype) @ head.weight
+            gradient[rows] = stored.copy_(logits) @ entropy.head.weight
+            at = rows.stop
         ctx.save_for_backward(gradient)
         ctx.mark_non_differentiable(margins)
         return loss, margins

@@ -92,7 +92,7 @@ def decode(
 
     while True:
         for row, drafter in zip(rows, drafters or [None] * len(rows), strict=True):
-            row.guess(drafter, max_tokens, _DRAFT_TOKENS // len(rows))
+            row.guess(drafter, max_tokens, _DRAFT_TOKENS // len(rows), context.room - max_tokens)
         found = context.read([row.unread for row in rows], [row.draft for row in rows])
         for row, lane, best in zip(rows, lanes, found, strict=True):
             row.verify(best, alone(lane), tie, backbone.end_token, max_tokens)
@@ -113,14 +113,19 @@ class _Row:
         self.draft = DraftTree()
         self.accepted: Sequence[int] = ()
 
-    def guess(self, drafter: Drafter | None, max_tokens: int, size: int) -> None:
-        """Guess what follows the tokens that are read next; the likeliest guess in full, others as far as size goes."""
+    def guess(self, drafter: Drafter | None, max_tokens: int, size: int, room: int) -> None:
+        """Guess what follows the tokens that are read next.
+
+        :param size: The likeliest guess is taken in full, others up to so many tokens in all.
+        :param room: More tokens than that are never taken.
+        """
         if self.done or drafter is None:  # if it is done the others of the batch go on; whatever it reads is dropped
             self.draft = DraftTree()
         else:
             branches = drafter(self.decoded.tokens)
             depth = max_tokens - len(self.decoded.tokens) - 1
-            self.draft = DraftTree(branches, depth=depth, size=max(size, *map(len, branches[:1]), 0))
+            first = max((min(depth, len(branch)) for branch in branches[:1]), default=0)
+            self.draft = DraftTree(branches, depth=depth, size=min(max(size, first), room - len(self.unread)))
 
     def verify(
         self, best: Sequence[Best], alone: Callable[[Sequence[int]], Best], tie: float, end: int, max_tokens: int
@@ -139,9 +144,9 @@ class _Row:
                 choice = alone([*self._prompt, *self.decoded.tokens])
                 self.decoded.passes += 1
             self._write(choice, end, max_tokens)
+            self.unread = [choice.token]
             child = self.draft.child(node, choice.token)
             if child is None:
-                self.unread = [choice.token]
                 break
             accepted.append(node := child)
         self.accepted = accepted

@@ -24,10 +24,13 @@ class Reads:
     """Gathers what is asked while the model is busy.
 
     :param read: Reads questions in as few passes as fit.
+    :param check: Raises if questions cannot be read; then they spoil nobody else's.
     """
 
-    def __init__(self, read: Callable[[Sequence[Question]], Work[list[Clue]]]) -> None:
-        self._read = read
+    def __init__(
+        self, read: Callable[[Sequence[Question]], Work[list[Clue]]], check: Callable[[Sequence[Question]], None]
+    ) -> None:
+        self._read, self._check = read, check
         self._line = deque[_Asked]()
 
     def ask(self, questions: Sequence[Question]) -> Work[Sequence[Clue]]:
@@ -39,33 +42,44 @@ class Reads:
         return work
 
     def _answer(self, own: _Asked) -> Work[Sequence[Clue]]:
+        gathered = [own]
         try:
             yield
             if own.clues is None:
-                gathered = self._gather(own)
+                self._check(own.questions)
+                gathered += self._gather(own)
                 try:
                     yield from self._read_all(gathered)
                 except Exception:  # in whichever session it was: the others must not suffer for it
                     if len(gathered) == 1:
                         raise
-                    yield from self._read_all([own])
+                    del gathered[1:]
+                    yield from self._read_all(gathered)
             assert own.clues is not None
             return own.clues
-        finally:
+        finally:  # if this one was cancelled, the next in line takes the others along
             own.wanted = False
+            self._line.extendleft(asked for asked in reversed(gathered) if asked.wanted and asked.clues is None)
 
     def _gather(self, own: _Asked) -> list[_Asked]:
-        """Own questions, and the next ones in line as far as one batch has room."""
-        gathered, room = [own], READ_ROWS - len(own.questions)
+        """The next questions in line, as far as one batch has room beside the own ones."""
+        gathered, room = list[_Asked](), READ_ROWS - len(own.questions)
         while self._line:
             first = self._line[0]
-            if first is not own and first.wanted:
+            if first is not own and first.wanted and self._readable(first):
                 room -= len(first.questions)
                 if room < 0:
                     break
                 gathered.append(first)
             self._line.popleft()
         return gathered
+
+    def _readable(self, asked: _Asked) -> bool:
+        try:
+            self._check(asked.questions)
+        except Exception:  # which it will meet again when its own turn comes
+            return False
+        return True
 
     def _read_all(self, gathered: Sequence[_Asked]) -> Work[None]:
         clues = iter((yield from self._read([question for asked in gathered for question in asked.questions])))

@@ -77,7 +77,6 @@ class Scheduler:
                 self._thread = threading.Thread(target=self._run, name="pss-scheduler", daemon=True)
                 self._thread.start()
             self._wake.notify()
-        future.add_done_callback(self._notify)
         return future
 
     def wait(self, future: Future[ResultT]) -> ResultT:
@@ -107,10 +106,6 @@ class Scheduler:
         if self._thread is not None and threading.current_thread() is not self._thread:
             self._thread.join()
 
-    def _notify(self, _: Future[Any]) -> None:
-        with self._wake:
-            self._wake.notify()
-
     def _run(self) -> None:
         while True:
             with self._wake:
@@ -124,14 +119,14 @@ class Scheduler:
                 for item in cancelled:
                     self._end(item)
             elif urgent and not (background and self._urgent_turns >= _URGENT_TURNS):
-                self._urgent_turns += 1
+                self._urgent_turns += bool(background)
                 self._advance(urgent[0])
             else:
                 self._urgent_turns = 0
                 self._take_turn(background)
 
     def _take_turn(self, items: Sequence[_Item]) -> None:
-        """Run the first item's step and those that fit; before that, bring each item to its next step."""
+        """Run the first item's step and those that fit; before that, a turn brings one item to its next step."""
         ready, steps = list[_Item](), list[JointStep]()
         for item in items:
             if item.step is None:
@@ -140,13 +135,21 @@ class Scheduler:
             if not steps or item.step.fits(steps):
                 ready.append(item)
                 steps.append(item.step)
-        error: BaseException | None = None
-        try:
-            steps[0].run(steps[1:])
-        except BaseException as raised:
-            error = raised
         for item in ready:
             item.step = None
+        try:
+            steps[0].run(steps[1:])
+        except BaseException as error:
+            if len(ready) == 1:
+                self._advance(ready[0], error)
+                return
+            for item, step in zip(ready, steps, strict=True):  # one of them may be at fault, or all were too much
+                self._run_alone(item, step)
+
+    def _run_alone(self, item: _Item, step: JointStep) -> None:
+        try:
+            step.run()
+        except BaseException as error:
             self._advance(item, error)
 
     def _advance(self, item: _Item, error: BaseException | None = None) -> None:

@@ -101,7 +101,9 @@ class StateStore:
                 files.write(partial / ADAPTER, adapter)
                 files.write(partial / ADAPTER_CONFIG, json.dumps(adapter_config, indent=2, sort_keys=True).encode())
                 files.write(partial / MANIFEST, info.model_dump_json(indent=2).encode())
-                if not (home / info.state_id).exists():  # the same content may be there already
+                if (home / info.state_id).exists():  # the same content; only when it was written is news
+                    (partial / MANIFEST).replace(home / info.state_id / MANIFEST)
+                else:
                     partial.rename(home / info.state_id)
                 self._point(home, info.state_id)
             finally:
@@ -128,12 +130,15 @@ class StateStore:
         :raises StateCorrupt: If what names it is damaged.
         """
         home = self.home(key)
-        state_id = self._current(str(home))
-        if state_id is None:
-            raise StateNotFound(f"no state was compiled for session {key.session_id!r} of {_user(key)} in {self.root}")
-        if not (home / state_id).is_dir():
-            raise StateCorrupt(f"{home / CURRENT} names a state that is not there")
-        return home / state_id
+        for _ in range(2):  # it may be replaced or deleted between the two looks
+            state_id = self._current(str(home))
+            if state_id is None:
+                raise StateNotFound(
+                    f"no state was compiled for session {key.session_id!r} of {_user(key)} in {self.root}"
+                )
+            if (home / state_id).is_dir():
+                return home / state_id
+        raise StateCorrupt(f"{home / CURRENT} names a state that is not there")
 
     def adapter(self, info: StateInfo) -> Path:
         """The adapter file of a state, checked against the manifest; hashed again only if it changed since.
@@ -190,7 +195,8 @@ class StateStore:
             current = home / CURRENT
             if current.exists() and current.read_text(encoding="ascii").strip() == info.state_id:
                 current.unlink()  # from here on nobody finds it
-            shutil.rmtree(home / info.state_id)
+            with suppress(FileNotFoundError):  # another process was faster
+                shutil.rmtree(home / info.state_id)
             files.remove_empty(home)
             files.remove_empty(home.parent)
         self._forget(home / info.state_id)

@@ -40,7 +40,7 @@ class Worker:
     ) -> None:
         self._store, self._load, self._redact = store, load, redact
         self._state, self._config = state, config
-        self._reads = Reads(self._read)
+        self._reads = Reads(self._read, self._check_read)
         self.loaded: Engine | None = None
 
     def close(self) -> None:
@@ -70,6 +70,7 @@ class Worker:
             base = self._store.info(key) if warm else None
             if base is not None:
                 engine.check(base)
+                base.cursor.behind(messages)  # a rollback may have come in between
                 targets, known = base.targets.split(targets)
             targets = check_targets([*targets, *known], engine.backbone.count_tokens, self._config.max_clue_tokens - 1)
             read = [redacted(message, self._redact) for message in messages] if self._redact else messages
@@ -81,6 +82,7 @@ class Worker:
                 known_targets=len(known) if base and base.write.confirmed else 0,
                 progress=progress,
             )
+            yield  # cancelled until here, nothing is written
             adapter = engine.adapter_file(result.vector)
             history = [(message.role, message.text) for message in read]
             info = StateInfo(
@@ -106,12 +108,13 @@ class Worker:
         """Write a clue for each query of a session, together with what else waits to be read."""
         return self._reads.ask(questions)
 
-    def _read(self, requests: Sequence[Question]) -> Work[list[Clue]]:
-        infos = {key: self._store.info(key) for key in dict.fromkeys(key for key, _ in requests)}
-        engine = self.engine()
-        for info in infos.values():
-            engine.check(info)
-        return (yield from engine.read([(infos[key], query) for key, query in requests], self._store))
+    def _check_read(self, questions: Sequence[Question]) -> None:
+        for key, query in questions:
+            self.engine().check(self._store.info(key), query)
+
+    def _read(self, questions: Sequence[Question]) -> Work[list[Clue]]:
+        requests = [(self._store.info(key), query) for key, query in questions]
+        return (yield from self.engine().read(requests, self._store))
 
     def check(self, info: StateInfo) -> Work[None]:
         """Raise ``StateMismatch`` if a state is not one of this engine."""

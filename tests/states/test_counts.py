@@ -1,5 +1,6 @@
 """Bounds on what a compile and a read may cost, in passes and token positions: these do not depend on the machine."""
 
+import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from pss_integrations.states.engine import Engine
 from pss_integrations.states.manager import StateManager
 from pss_integrations.states.rows import rows_of
 from pss_integrations.states.steps import finish
-from pss_integrations.types import SessionKey
+from pss_integrations.types import Message, SessionKey
 
 STATE = StateConfig(rank=4, alpha=8, layers=2)
 CONFIG = CompileConfig(lr_a=5e-3, lr_b=2e-2, max_epochs=60)
@@ -99,10 +100,22 @@ def test_what_a_read_costs_does_not_depend_on_the_history(manager: StateManager,
 def test_waiting_readers_share_their_passes(manager: StateManager, backbone: Backbone) -> None:
     for key in KEYS:
         manager.compile(key, MESSAGES, targets=TARGETS)
-    with counted(backbone, -1) as count, ThreadPoolExecutor(len(KEYS)) as pool:
-        texts = list(pool.map(lambda key: manager.read(key, "before?").text, KEYS))
-    assert texts == ["Heron kit-7"] * len(KEYS)
-    assert count.passes <= len(KEYS)
+    held, opened = threading.Event(), threading.Event()
+
+    def hold(_: object) -> None:
+        held.set()
+        assert opened.wait(10)
+
+    more = [*MESSAGES, Message("user", "thanks")]
+    with counted(backbone, -1) as count, ThreadPoolExecutor(1 + len(KEYS)) as pool:
+        compiling = pool.submit(manager.recompile, KEYS[0], more, targets=[], progress=hold)
+        assert held.wait(10)
+        before = count.passes
+        futures = [manager._submit_read([(key, "before?")]) for key in KEYS]
+        opened.set()
+        assert [future.result(10)[0].text for future in futures] == ["Heron kit-7"] * len(KEYS)
+        assert count.passes - before <= 3
+        compiling.result(10)
     with counted(backbone, -1) as count:
         manager.read_batch([(key, "and before that?") for key in KEYS])
     assert count.passes <= CONFIG.max_clue_tokens

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from pss_integrations.states.loss import Conflicts, cross_entropy, leads
+from pss_integrations.states.loss import Conflicts, CrossEntropy, leads
 
 
 @pytest.mark.parametrize("count", [1, 7, 600])
@@ -17,7 +17,7 @@ def test_loss_and_gradient_are_those_of_autograd(count: int, weight: float) -> N
     pairs = [(at, int(labels[at] + 1) % 50) for at in {0, count // 2, count - 1}]
     ours, theirs = hidden.clone().requires_grad_(), hidden.clone().requires_grad_()
 
-    loss, margins = cross_entropy(ours, head, labels, Conflicts(pairs, weight, 3.0) if weight else None)
+    loss, margins = CrossEntropy(head)(ours, labels, Conflicts(pairs, weight, 3.0) if weight else None)
     (2 * loss).backward()
 
     logits = head(theirs)
@@ -29,6 +29,15 @@ def test_loss_and_gradient_are_those_of_autograd(count: int, weight: float) -> N
     torch.testing.assert_close(ours.grad, theirs.grad, atol=1e-6, rtol=1e-4)
     assert not margins.requires_grad
     torch.testing.assert_close(margins, leads(head(hidden), labels))
+
+
+def test_what_was_kept_of_one_call_does_not_reach_the_next() -> None:
+    head = nn.Linear(16, 50).requires_grad_(False)
+    entropy = CrossEntropy(head)
+    for count in (30, 600, 3, 300):
+        hidden, labels = torch.randn(count, 16), torch.randint(0, 50, (count,))
+        loss, _ = entropy(hidden, labels)
+        torch.testing.assert_close(loss, F.cross_entropy(head(hidden), labels))
 
 
 def test_leads_say_by_how_much_the_label_leads_and_leave_the_logits() -> None:

@@ -245,6 +245,28 @@ def test_a_recompile_without_new_targets_keeps_the_old_ones(manager: StateManage
     assert manager.read(ADA, "now?").text == "Heron kit-9"
 
 
+def test_a_recompile_behind_a_rollback_does_not_go_on_from_another_history(manager: StateManager) -> None:
+    manager.compile(ADA, [Message("user", "Crane is on deck 4."), Message("user", "And idle.")], targets=TARGETS)
+    manager.compile(ADA, MESSAGES, targets=TARGETS)
+    more = [*MESSAGES, Message("user", "thanks")]
+    held, opened = threading.Event(), threading.Event()
+
+    def hold(_: object) -> None:
+        held.set()
+        assert opened.wait(10)
+
+    with ThreadPoolExecutor(2) as pool:
+        busy = pool.submit(manager.compile, SessionKey("ada", "busy"), MESSAGES, targets=TARGETS, progress=hold)
+        assert held.wait(10)
+        queued = manager._submit_compile(ADA, more, manager._build(more, TARGETS), True, None)
+        rolled = pool.submit(manager.rollback, ADA)
+        opened.set()
+        rolled.result(10)
+        with pytest.raises(HistoryDiverged):
+            queued.result(10)
+        busy.result(10)
+
+
 def test_recompile_notices_an_edited_or_forked_history(manager: StateManager) -> None:
     manager.compile(ADA, MESSAGES, targets=TARGETS)
     for changed in (MESSAGES[:2], MESSAGES[::-1], [replace(MESSAGES[0], text="edited"), *MESSAGES[1:]]):

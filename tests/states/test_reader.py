@@ -11,7 +11,7 @@ from tiny import FAMILIES, tiny_backbone
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.config import StateConfig
 from pss_integrations.states.lora import LoraBank
-from pss_integrations.states.reader import Decoded, Drafter, decode, prompt_tokens
+from pss_integrations.states.reader import Decoded, Drafter, clue_tokens, decode, prompt_tokens
 from pss_integrations.states.steps import finish
 
 LONGEST = 14
@@ -145,6 +145,29 @@ def test_in_reduced_precision_near_ties_depend_neither_on_guesses_nor_on_the_bat
     guesses = [knows(plain.tokens, wrong_at=row) for row in range(4)]
     together = finish(decode(backbone, bank, lanes, PROMPTS, LONGEST, guesses))[query]
     assert (together.tokens, together.logprobs) == (plain.tokens, plain.logprobs)
+
+
+@pytest.mark.parametrize("window", [16, 64, 200])
+def test_a_sliding_window_is_kept_with_drafts_and_without(window: int) -> None:
+    backbone = tiny_backbone("mistral", seed=5, sliding_window=window)
+    bank = bank_of(backbone)
+    prompts = [prompt_tokens(backbone, query) for query in QUERIES]
+    for lane, prompt in zip([0, 1, 0, 1], prompts, strict=True):
+        ids = list(prompt)
+        with torch.inference_mode(), bank.use(lane):
+            while len(ids) < len(prompt) + LONGEST and (not ids[len(prompt) :] or ids[-1] != backbone.end_token):
+                ids.append(int(backbone.model(torch.tensor([ids])).logits[0, -1].argmax()))
+        expected = [token for token in ids[len(prompt) :] if token != backbone.end_token]
+        noise = [[9, 8, 7], [*expected[:3], 1, 2], expected[1:]]
+        for drafter in (None, [knows(expected, wrong_at=2)], [lambda so_far, noise=noise: noise]):
+            found = finish(decode(backbone, bank, [lane], [prompt], LONGEST, drafter))[0]
+            assert found.tokens == expected
+
+
+def test_a_clue_that_spells_the_end_token_is_read_as_it_was_written() -> None:
+    tokens = clue_tokens(BACKBONE, "Heron <end> kit-9")
+    assert tokens.count(BACKBONE.end_token) == 1
+    assert BACKBONE.decode(tokens[:-1]).strip() == "Heron <end> kit-9"
 
 
 def test_all_branches_are_verified_in_one_pass() -> None:

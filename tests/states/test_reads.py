@@ -5,6 +5,7 @@ import pytest
 
 from pss_integrations.states.reads import Question, Reads
 from pss_integrations.states.scheduler import Scheduler, Work
+from pss_integrations.states.steps import finish
 from pss_integrations.types import Clue, SessionKey
 
 
@@ -14,6 +15,10 @@ class Model:
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
         self.reached, self.opened = threading.Event(), threading.Event()
+
+    def check(self, questions: Sequence[Question]) -> None:
+        if any(query == "unknown" for _, query in questions):
+            raise KeyError("unknown session")
 
     def read(self, questions: Sequence[Question]) -> Work[list[Clue]]:
         self.batches.append([query for _, query in questions])
@@ -37,7 +42,7 @@ def model() -> Model:
 @pytest.fixture
 def busy(model: Model):
     """A scheduler that is in the middle of a first read, and the reads of the model."""
-    scheduler, reads = Scheduler(), Reads(model.read)
+    scheduler, reads = Scheduler(), Reads(model.read, model.check)
     first = scheduler.submit(reads.ask(asked("first")), urgent=True)
     assert model.reached.wait(10)
     yield scheduler, reads
@@ -70,6 +75,26 @@ def test_an_error_belongs_to_the_one_who_asked(busy: tuple[Scheduler, Reads], mo
     with pytest.raises(RuntimeError, match="bad state"):
         scheduler.wait(bad)
     assert [scheduler.wait(future)[0].text for future in (good, fine)] == ["good", "fine"]
+
+
+def test_what_cannot_be_read_spoils_no_batch(busy: tuple[Scheduler, Reads], model: Model) -> None:
+    scheduler, reads = busy
+    futures = [scheduler.submit(reads.ask(asked(query)), urgent=True) for query in ("a", "unknown", "b")]
+    model.opened.set()
+    with pytest.raises(KeyError, match="unknown session"):
+        scheduler.wait(futures[1])
+    assert [scheduler.wait(futures[at])[0].text for at in (0, 2)] == ["a", "b"]
+    assert model.batches == [["first"], ["a", "b"]]
+
+
+def test_when_the_first_in_line_is_cancelled_the_others_stay_together(model: Model) -> None:
+    reads = Reads(model.read, model.check)
+    works = [reads.ask(asked(query)) for query in "abc"]
+    model.opened.set()
+    next(works[0])
+    works[0].close()
+    assert [[clue.text for clue in finish(work)] for work in works[1:]] == [["b"], ["c"]]
+    assert model.batches == [["a", "b", "c"], ["b", "c"]]
 
 
 def test_a_batch_is_no_larger_than_it_may_be(busy: tuple[Scheduler, Reads], model: Model) -> None:

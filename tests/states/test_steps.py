@@ -17,6 +17,7 @@ from pss_integrations.states.steps import Step, finish
 from pss_integrations.types import ClueTarget, Message
 
 STATE = StateConfig(rank=4, alpha=8, layers=2, dtype="float32")
+IDS = torch.arange(12).reshape(1, 12)
 CONFIG = CompileConfig(lr_a=5e-3, lr_b=2e-2, max_epochs=5, min_epochs=5, margin=1e9, batch_size=2)
 Session = tuple[Sequence[Message], Sequence[ClueTarget]]
 SESSIONS: list[Session] = [
@@ -29,8 +30,8 @@ SESSIONS: list[Session] = [
 ]
 
 
-def engine(backbone: Backbone, config: CompileConfig = CONFIG, lanes: int = 3) -> Engine:
-    return Engine(backbone, STATE, config, read_lanes=1, compile_lanes=lanes, resident_bytes=1)
+def engine(backbone: Backbone, config: CompileConfig = CONFIG, lanes: int = 3, state: StateConfig = STATE) -> Engine:
+    return Engine(backbone, state, config, read_lanes=1, compile_lanes=lanes, resident_bytes=1)
 
 
 def together(made: Engine, sessions: Sequence[Session]) -> list[CompileResult]:
@@ -55,6 +56,18 @@ def test_sessions_compiled_together_get_the_states_they_get_alone(family: str) -
     assert not any(made.bank.bound)
 
 
+def test_segments_and_long_histories_are_compiled_together_as_alone() -> None:
+    config = replace(CONFIG, history_window=40, history_steps=2)
+    made = engine(tiny_backbone(), config, state=replace(STATE, segments=2))
+    windows = {finish(made.compile(*session)).windows for session in SESSIONS}
+    assert max(windows) > 2
+    assert len(windows) > 1
+    alone = [finish(made.compile(*session)) for session in SESSIONS]
+    for one, other in zip(alone, together(made, SESSIONS), strict=True):
+        assert one.windows == other.windows
+        torch.testing.assert_close(one.vector, other.vector, atol=2e-5, rtol=0)
+
+
 def test_a_session_that_is_done_leaves_the_others_to_go_on() -> None:
     config = replace(CONFIG, max_epochs=60, min_epochs=1, margin=0.5)
     made = engine(tiny_backbone(), config)
@@ -76,6 +89,8 @@ def test_steps_run_in_one_pass_through_the_adapted_layers() -> None:
 
 def test_a_failing_step_ends_the_sessions_that_were_in_it_and_no_lane_stays_bound() -> None:
     made = engine(tiny_backbone())
+    with torch.no_grad():
+        base = made.backbone.model(IDS).logits
 
     def fail(*_: object) -> None:
         raise RuntimeError("out of memory")
@@ -85,17 +100,36 @@ def test_a_failing_step_ends_the_sessions_that_were_in_it_and_no_lane_stays_boun
         together(made, SESSIONS)
     handle.remove()
     assert not any(made.bank.bound)
+    with torch.no_grad():
+        assert torch.equal(made.backbone.model(IDS).logits, base)
     assert len(together(made, SESSIONS)) == 3
+
+
+def test_gradients_of_a_step_that_failed_do_not_reach_the_one_that_is_run_again() -> None:
+    made = engine(tiny_backbone())
+    works = [made.compile([], session[1]) for session in SESSIONS[:2]]
+    first, second = [step for work in works if isinstance(step := next(work), Step)]
+    first.run()
+    gradients = {key: leaf.grad.clone() for key, leaf in first.leaves.items()}
+    second.lower = second.lower[:, :, :3]  # cannot be joined: the step fails
+    with pytest.raises(RuntimeError):
+        first.run([second])
+    assert not any(leaf.grad.any() for leaf in first.leaves.values())
+    first.run()
+    assert all(torch.equal(leaf.grad, gradients[key]) for key, leaf in first.leaves.items())
+    for work in works:
+        work.close()
 
 
 def test_only_small_steps_are_run_together(monkeypatch: pytest.MonkeyPatch) -> None:
     made = engine(tiny_backbone())
     works = [made.compile([], session[1]) for session in SESSIONS]
     first, second, third = [step for work in works if isinstance(step := next(work), Step)]
-    monkeypatch.setattr(steps, "JOINT_POSITIONS", 3 * max(first.positions, second.positions))
-    assert second.fits([first])
-    monkeypatch.setattr(steps, "JOINT_POSITIONS", first.positions)
-    assert not second.fits([first])
+    shapes = [step.lower.shape for step in (first, second, third)]
+    padded = sum(shape[0] for shape in shapes) * max(shape[1] for shape in shapes)
+    monkeypatch.setattr(steps, "JOINT_POSITIONS", padded)
+    assert third.fits([first, second])
+    monkeypatch.setattr(steps, "JOINT_POSITIONS", padded - 1)
     assert not third.fits([first, second])
     for work in works:
         work.close()

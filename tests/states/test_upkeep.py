@@ -42,6 +42,12 @@ class TestRollback:
         with pytest.raises(StateNotFound, match="no earlier state"):
             manager.rollback(ADA)
 
+    def test_the_same_content_compiled_again_counts_as_the_newest(self, manager: StateManager) -> None:
+        first = manager.compile(ADA, MESSAGES, targets=TARGETS)
+        second = manager.compile(ADA, MESSAGES[:2], targets=TARGETS)
+        assert manager.compile(ADA, MESSAGES, targets=TARGETS).state_id == first.state_id
+        assert manager.rollback(ADA).state_id == second.state_id
+
     def test_a_state_that_is_not_there_is_said(self, manager: StateManager) -> None:
         manager.compile(ADA, MESSAGES, targets=TARGETS)
         with pytest.raises(StateNotFound, match="no state deadbeef"):
