@@ -108,10 +108,19 @@ def concurrency(
 
 @app.command()
 def memory(quick: Quick = False, as_json: Json = False) -> None:
-    """Time bind, look-up and listing among thousands of states, and bind of states of the size of a 7B backbone's."""
+    """Time bind, look-up and listing among thousands of states; unless quick, compile a history of 30,000 tokens too.
+
+    That takes some minutes, and says how much memory a backbone of half a billion parameters needs for it.
+    """
     from pss_integrations.evaluation.bench_memory import bench_memory
 
-    _print(bench_memory(quick=quick, tell=say), as_json)
+    result = bench_memory(quick=quick, tell=say)
+    if not quick:
+        from pss_integrations.evaluation.bench_history import bench_long_history, qwen_half_b
+
+        tokenizer = _loader(None, "cpu", "auto")().tokenizer
+        result["long_history"] = bench_long_history(qwen_half_b(), tokenizer, tell=say)
+    _print(result, as_json)
 
 
 @app.command("paper-shapes")

@@ -67,7 +67,7 @@ def bench_shapes(shape: Qwen2Config, tokenizer: Any, *, device: str, quick: bool
     if len(tokenizer) > shape.vocab_size:
         raise InvalidInput(f"the tokenizer has {len(tokenizer)} tokens, the shape has room for {shape.vocab_size}")
     tell(f"making a random backbone of {shape.num_hidden_layers} layers on {place}")
-    backbone = _random(shape, tokenizer, place)
+    backbone = random_backbone(shape, tokenizer, place)
     config = replace(CompileConfig(), max_epochs=_EPOCHS, min_epochs=_EPOCHS)
     state = StateConfig(layers=min(StateConfig().layers, shape.num_hidden_layers))
     engine = Engine(backbone, state, config, read_lanes=1, resident_bytes=0)
@@ -109,12 +109,13 @@ def _device(name: str) -> torch.device:
     return place
 
 
-def _random(shape: Qwen2Config, tokenizer: Any, place: torch.device) -> Backbone:
+def random_backbone(shape: Qwen2Config, tokenizer: Any, place: torch.device | str) -> Backbone:
+    """A backbone of random BF16 weights, made where they are needed."""
     torch.manual_seed(SEED)
     usual = torch.get_default_dtype()
     torch.set_default_dtype(torch.bfloat16)
     try:
-        with place:
+        with torch.device(place):
             model = Qwen2ForCausalLM(shape)
     finally:
         torch.set_default_dtype(usual)

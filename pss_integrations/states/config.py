@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -60,7 +61,8 @@ class CompileConfig:
     :param max_epochs: Most passes over the clue targets; fewer if all are reproduced before.
     :param min_epochs: Fewest passes over the clue targets, early stop or not.
     :param batch_size: Clue targets per step.
-    :param replay: Share of the targets already reproduced with margin that a pass visits again; 1 visits all.
+    :param replay: How many targets already reproduced with margin a pass visits again, for each one that is not;
+        one batch of them at least. A great number visits all.
     :param lr_a: Learning rate of the A matrices.
     :param lr_b: Learning rate of the B matrices (LoRA+: larger than A's).
     :param warmup: Steps over which each stage's learning rate rises.
@@ -109,8 +111,8 @@ class CompileConfig:
         for name in ("lr_a", "lr_b", "max_grad_norm"):
             if not getattr(self, name) > 0:
                 raise InvalidInput(f"{name} must be positive, got {getattr(self, name)}")
-        if not 0 < self.replay <= 1:
-            raise InvalidInput(f"replay must be a share from above 0 to 1, got {self.replay}")
+        if not 0 <= self.replay < math.inf:
+            raise InvalidInput(f"replay must be a number of at least 0, got {self.replay}")
         if self.keep_text not in ("none", "targets", "history"):
             raise InvalidInput(f"keep_text must be 'none', 'targets' or 'history', got {self.keep_text!r}")
 

@@ -18,7 +18,6 @@ from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.draft_tree import DraftTree
 from pss_integrations.states.lora import LoraBank
 
-
 _ROWS = 128  # positions whose logits are held at once
 
 
@@ -70,7 +69,7 @@ class Context:
             hidden = self._hidden(ids, self._masks(before, unread, longest))
             ends = [row[-1 - len(draft) :] for row, draft in zip(hidden, drafts, strict=True)]
             best = iter(self._best(torch.cat(ends)))
-        return [list(islice(best, len(end))) for end in ends]
+            return [list(islice(best, len(end))) for end in ends]
 
     def keep(self, accepted: Sequence[Sequence[int]]) -> None:
         """Take back the tokens of each row's draft, but for those at the given places."""

@@ -14,9 +14,9 @@ from pss_integrations.states.config import CompileConfig
 class Schedule:
     """Keeps the lead of each row over its best rival, as last seen, and draws the batches of each pass.
 
-    A pass visits every row that does not lead by the margin. Of those that do it visits ``config.replay``, but never
-    more than the others (or one batch), the longest unvisited first: so a pass after new messages costs in proportion
-    to what is new, however much was known before.
+    A pass visits every row that does not lead by the margin, and ``config.replay`` times as many of those that do (one
+    batch at least), the longest unvisited first. So a pass after new messages costs in proportion to what is new,
+    however much was known before.
 
     :param rows: How many rows there are.
     :param known: How many of the last rows the state reproduces already.
@@ -39,7 +39,7 @@ class Schedule:
         """Row numbers of the batches of the next pass, in random order."""
         order = torch.randperm(len(self._leads), generator=self._shuffle)
         led = self._leads[order] >= self._config.margin
-        room = min(math.ceil(self._config.replay * int(led.sum())), max(int((~led).sum()), self._config.batch_size))
+        room = max(math.ceil(self._config.replay * int((~led).sum())), self._config.batch_size)
         longest_unvisited = led.nonzero().flatten()[self._visited[order[led]].argsort(stable=True)]
         led[longest_unvisited[:room]] = False
         chosen = order[~led]

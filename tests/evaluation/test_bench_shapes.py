@@ -4,6 +4,7 @@ import transformers
 from tiny_words import words_tokenizer
 
 from pss_integrations.errors import InvalidInput
+from pss_integrations.evaluation.bench_history import bench_long_history
 from pss_integrations.evaluation.bench_shapes import bench_shapes, qwen_7b
 from pss_integrations.states.config import StateConfig
 from pss_integrations.states.layout import layout_of
@@ -44,3 +45,13 @@ def test_a_state_of_the_paper_s_backbone_has_44_mebibytes() -> None:
         model = transformers.Qwen2ForCausalLM(qwen_7b())
     assert layout_of(model, StateConfig()).numel * 2 / 2**20 == pytest.approx(44.04, abs=0.1)
     assert sum(p.numel() for p in model.parameters()) == pytest.approx(7.616e9, rel=1e-3)
+
+
+def test_a_long_history_is_compiled_in_windows_that_fit() -> None:
+    tokenizer = words_tokenizer()
+    shape = tiny_shape(len(tokenizer))
+    shape.max_position_embeddings = 256
+    found = bench_long_history(shape, tokenizer, tokens=900, tell=lambda _: None)
+    assert 700 < found["history_tokens"] <= 900
+    assert found["windows"] >= 5
+    assert found["peak_gib"] > 0.05

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from pss_integrations.states.config import CompileConfig
 from pss_integrations.states.schedule import Schedule
 
-SHARES = st.sampled_from([0.1, 0.25, 0.5, 1.0])
+REPLAYS = st.sampled_from([0.0, 0.25, 1.0, 2.0, 1e6])
 LEADS = st.floats(-5, 5, width=32)
 
 
-@given(st.data(), st.integers(1, 60), st.integers(1, 9), SHARES)
+@given(st.data(), st.integers(1, 60), st.integers(1, 9), REPLAYS)
 def test_a_pass_visits_what_is_due_once_and_a_bounded_share_of_the_rest(
     data: st.DataObject, rows: int, batch: int, replay: float
 ) -> None:
@@ -23,8 +23,9 @@ def test_a_pass_visits_what_is_due_once_and_a_bounded_share_of_the_rest(
         due = {row for row, lead in enumerate(leads) if lead < config.margin}
         assert len(set(visited)) == len(visited)
         assert due <= set(visited)
-        assert len(visited) - len(due) <= max(len(due), batch)
-        assert len(visited) - len(due) <= replay * (rows - len(due)) + 1
+        again = len(visited) - len(due)
+        assert again <= max(replay * len(due) + 1, batch)
+        assert again >= min(rows - len(due), batch, max(1, replay * len(due)))
         assert all(len(one) <= batch for one in batches)
         for one in batches:
             found = data.draw(st.lists(LEADS, min_size=len(one), max_size=len(one)))
@@ -34,7 +35,7 @@ def test_a_pass_visits_what_is_due_once_and_a_bounded_share_of_the_rest(
         assert schedule.reproduced == sum(lead >= config.margin for lead in leads)
 
 
-@given(st.integers(1, 40), st.integers(1, 9), SHARES)
+@given(st.integers(1, 40), st.integers(1, 9), REPLAYS)
 def test_no_row_is_left_out_for_long(rows: int, batch: int, replay: float) -> None:
     """With one row that never comes, all others come round in turn."""
     schedule = Schedule(rows, CompileConfig(batch_size=batch, replay=replay))
@@ -45,14 +46,14 @@ def test_no_row_is_left_out_for_long(rows: int, batch: int, replay: float) -> No
             seen += one.tolist()
             schedule.note(one.tolist(), [9.0 if row else -9.0 for row in one.tolist()])
         passes += 1
-        assert passes <= 2 + rows / max(1, min(replay * (rows - 1), batch))
+        assert passes <= 2 + rows / batch
 
 
 @given(st.integers(0, 300), st.integers(1, 8))
 def test_a_pass_after_new_messages_costs_in_proportion_to_what_is_new(known: int, new: int) -> None:
-    config = CompileConfig(batch_size=8, replay=0.25)
+    config = CompileConfig(batch_size=8)
     visited = sum(len(one) for one in Schedule(known + new, config, known=known).batches())
-    assert new <= visited <= new + 8
+    assert new <= visited <= 2 * max(new, 8)
 
 
 def test_the_same_seed_gives_the_same_order() -> None:

@@ -228,7 +228,7 @@ def test_recompile_goes_on_and_replays(manager: StateManager) -> None:
 
 def test_a_recompile_costs_in_proportion_to_what_is_new(make_manager: MakeManager) -> None:
     known = [ClueTarget(f"{word}?", f"{word} kit-{i}") for i, word in enumerate("owl ibis wren kite rook teal".split())]
-    manager = make_manager(config=replace(QUICK, history_steps=0, replay=0.25, batch_size=2))
+    manager = make_manager(config=replace(QUICK, history_steps=0, batch_size=2))
     first = manager.compile(ADA, MESSAGES, targets=known)
     more = [*MESSAGES, Message("user", "the gull has kit-11")]
     second = manager.recompile(ADA, more, targets=[*known, ClueTarget("gull?", "gull kit-11")])
