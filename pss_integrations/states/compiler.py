@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -177,7 +177,8 @@ class Compiler:
         progress: Progress | None,
     ) -> Steps:
         lower = dict[int, Tensor]()
-        for epoch in range(1, self._config.max_epochs + 1):
+        visits, most, least = 0, self._config.max_epochs * len(rows), self._config.min_epochs * len(rows)
+        while visits < most:
             losses = list[float]()
             for chosen in schedule.batches():
                 batch = chosen.tolist()
@@ -188,19 +189,20 @@ class Compiler:
                 yield step
                 optimizer.step()
                 losses.append(step.loss)
+                visits += len(batch)
             result.steps += len(losses)
             result.target_losses.append(sum(losses) / len(losses))
             result.reproduced = schedule.reproduced
-            told = (epoch, self._config.max_epochs, result.reproduced, len(rows))
-            _tell(progress, CompileProgress("targets", *told))
-            if result.reproduced == len(rows) and epoch >= self._config.min_epochs:
-                _tell(progress, CompileProgress("confirm", *told))
-                yield from self._confirm(optimizer.lane, rows, schedule)
+            told = (min(math.ceil(visits / len(rows)), self._config.max_epochs), self._config.max_epochs)
+            _tell(progress, CompileProgress("targets", *told, result.reproduced, len(rows)))
+            if result.reproduced == len(rows) and visits >= least:
+                _tell(progress, CompileProgress("confirm", *told, result.reproduced, len(rows)))
+                yield from self._confirm(optimizer.lane, rows, lower, schedule)
                 result.reproduced = schedule.reproduced
                 result.confirmed = result.reproduced == len(rows)
                 if result.confirmed:
                     return
-        if self._config.max_epochs > self._config.min_epochs:
+        if most > least:
             logger.warning("%d of %d clue targets were not reproduced", len(rows) - result.reproduced, len(rows))
 
     def _target_loss(self, rows: Sequence[Row], batch: Sequence[int], schedule: Schedule) -> Callable[[Tensor], Tensor]:
@@ -212,8 +214,7 @@ class Compiler:
         def loss_of(upper: Tensor) -> Tensor:
             hidden = self._split.norm(upper[where.rows, where.columns])
             loss, leads = self._cross_entropy(hidden, where.labels, conflicts)
-            worst = torch.full((len(batch),), torch.inf, device=leads.device)
-            schedule.note(batch, worst.scatter_reduce(0, where.rows, leads, "amin").tolist())
+            schedule.note(batch, _worst(leads, where.rows, len(batch)))
             return loss
 
         return loss_of
@@ -221,22 +222,44 @@ class Compiler:
     def _step(self, optimizer: Optimizer, lower: Tensor, loss_of: Callable[[Tensor], Tensor]) -> Step:
         return Step(self._split, self._bank, optimizer.lane, optimizer.leaves, lower, loss_of)
 
-    def _confirm(self, lane: int, rows: Sequence[Row], schedule: Schedule) -> Steps:
-        """Note by how much each clue leads where the state as stored is read.
+    def _confirm(self, lane: int, rows: Sequence[Row], lower: Mapping[int, Tensor], schedule: Schedule) -> Steps:
+        """Note by how much each clue leads in the state as stored: cheaply where rows were trained, then by reading.
 
         A clue leads at each of its tokens, read after its own beginning, if and only if greedy decoding writes it.
         """
-        for at in range(0, len(rows), READ_ROWS):
-            batch = rows[at : at + READ_ROWS]
-            context = Context(self._backbone, self._bank, [lane] * len(batch))
-            found = context.read([row.prompt for row in batch], [DraftTree.of(row.clue[:-1]) for row in batch])
-            schedule.note(
-                range(at, at + len(batch)), [_lead(row, best) for row, best in zip(batch, found, strict=True)]
-            )
+        for batch in _batches(sorted(lower)):
+            schedule.note(batch, self._leads_trained(lane, [rows[row] for row in batch], [lower[row] for row in batch]))
             yield
+        if schedule.reproduced < len(rows):
+            return
+        for batch in _batches(range(len(rows))):
+            schedule.note(batch, self._leads_read(lane, [rows[row] for row in batch]))
+            yield
+
+    def _leads_trained(self, lane: int, batch: Sequence[Row], lower: Sequence[Tensor]) -> list[float]:
+        where = supervised(batch, self._backbone.device)
+        with torch.no_grad(), self._bank.use(lane):
+            upper = self._split.upper(pad_sequence(list(lower), batch_first=True))
+            leads = self._cross_entropy.leads(self._split.norm(upper[where.rows, where.columns]), where.labels)
+        return _worst(leads, where.rows, len(batch))
+
+    def _leads_read(self, lane: int, batch: Sequence[Row]) -> list[float]:
+        context = Context(self._backbone, self._bank, [lane] * len(batch))
+        found = context.read([row.prompt for row in batch], [DraftTree.of(row.clue[:-1]) for row in batch])
+        return [_lead(row, best) for row, best in zip(batch, found, strict=True)]
 
     def _ids(self, tokens: Sequence[int]) -> Tensor:
         return torch.tensor([tokens], device=self._backbone.device)
+
+
+def _batches(rows: Sequence[int]) -> list[Sequence[int]]:
+    return [rows[at : at + READ_ROWS] for at in range(0, len(rows), READ_ROWS)]
+
+
+def _worst(leads: Tensor, rows: Tensor, count: int) -> list[float]:
+    """The least of the leads (N,) of each row."""
+    worst = torch.full((count,), torch.inf, device=leads.device)
+    return worst.scatter_reduce(0, rows, leads, "amin").tolist()
 
 
 def _lead(row: Row, found: Sequence[Best]) -> float:

@@ -58,11 +58,11 @@ class CompileConfig:
     """How a state is written (PSS, section 2.3; the paper publishes none of these values).
 
     :param history_steps: Passes of language modelling over the history; 0 gives a target-only state.
-    :param max_epochs: Most passes over the clue targets; fewer if all are reproduced before.
-    :param min_epochs: Fewest passes over the clue targets, early stop or not.
+    :param max_epochs: Most visits to the clue targets, in multiples of their number; fewer if all are reproduced.
+    :param min_epochs: Fewest visits, in the same measure, early stop or not.
     :param batch_size: Clue targets per step.
-    :param replay: How many targets already reproduced with margin a pass visits again, for each one that is not;
-        one batch of them at least. A great number visits all.
+    :param replay: How many of the targets known before a pass of a recompile visits, for each new one; one batch at
+        least.
     :param lr_a: Learning rate of the A matrices.
     :param lr_b: Learning rate of the B matrices (LoRA+: larger than A's).
     :param warmup: Steps over which each stage's learning rate rises.

@@ -50,6 +50,11 @@ class CrossEntropy:
         """
         return _CrossEntropy.apply(hidden, self, labels, conflicts)  # pyright: ignore[reportReturnType]
 
+    def leads(self, hidden: Tensor, labels: Tensor) -> Tensor:
+        """By how much each label's logit leads all others (N,); for what is checked and not trained."""
+        parts = zip(hidden.split(_ROWS), labels.split(_ROWS), strict=True)
+        return torch.cat([leads(self.logits(part)[0], right) for part, right in parts])
+
     def logits(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (n, V) in FP32, and memory for as many in the head's own dtype; good until the next call."""
         shape = len(hidden), self.head.out_features

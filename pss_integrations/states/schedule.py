@@ -1,4 +1,4 @@
-"""Which clue targets a pass visits: those not yet reproduced, and some of the others so that they are not forgotten."""
+"""Which clue targets a pass visits: all that are new, and some of those known before, against forgetting."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pss_integrations.states.config import CompileConfig
 class Schedule:
     """Keeps the lead of each row over its best rival, as last seen, and draws the batches of each pass.
 
-    A pass visits every row that does not lead by the margin, and ``config.replay`` times as many of those that do (one
-    batch at least), the longest unvisited first. So a pass after new messages costs in proportion to what is new,
-    however much was known before.
+    A pass visits every row that is new or does not lead by the margin. Of the rows that were known before and still lead
+    it visits ``config.replay`` times as many (one batch at least), the longest unvisited first. So a pass after new
+    messages costs in proportion to what is new, however much was known before.
 
     :param rows: How many rows there are.
     :param known: How many of the last rows the state reproduces already.
@@ -26,6 +26,7 @@ class Schedule:
         self._config = config
         self._leads = torch.full((rows,), -torch.inf)
         self._leads[rows - known :] = torch.inf
+        self._known = torch.arange(rows) >= rows - known
         self._visited = torch.full((rows,), -1)
         self._passes = 0
         self._shuffle = torch.Generator().manual_seed(config.seed)
@@ -38,11 +39,11 @@ class Schedule:
     def batches(self) -> Sequence[Tensor]:
         """Row numbers of the batches of the next pass, in random order."""
         order = torch.randperm(len(self._leads), generator=self._shuffle)
-        led = self._leads[order] >= self._config.margin
-        room = max(math.ceil(self._config.replay * int((~led).sum())), self._config.batch_size)
-        longest_unvisited = led.nonzero().flatten()[self._visited[order[led]].argsort(stable=True)]
-        led[longest_unvisited[:room]] = False
-        chosen = order[~led]
+        spare = (self._known & (self._leads >= self._config.margin))[order]
+        room = max(math.ceil(self._config.replay * int((~spare).sum())), self._config.batch_size)
+        longest_unvisited = spare.nonzero().flatten()[self._visited[order[spare]].argsort(stable=True)]
+        spare[longest_unvisited[:room]] = False
+        chosen = order[~spare]
         self._visited[chosen] = self._passes
         self._passes += 1
         return chosen.split(self._config.batch_size)
