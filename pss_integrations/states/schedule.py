@@ -14,9 +14,9 @@ from pss_integrations.states.config import CompileConfig
 class Schedule:
     """Keeps the lead of each row over its best rival, as last seen, and draws the batches of each pass.
 
-    A pass visits every row that is new or does not lead by the margin. Of the rows that were known before and still lead
-    it visits ``config.replay`` times as many (one batch at least), the longest unvisited first. So a pass after new
-    messages costs in proportion to what is new, however much was known before.
+    A pass visits every row that is new or does not lead by the margin. Of the rows that were known before and still
+    lead it visits ``config.replay`` times as many (one batch at least), the longest unvisited first. So a pass after
+    new messages costs in proportion to what is new, however much was known before.
 
     :param rows: How many rows there are.
     :param known: How many of the last rows the state reproduces already.
