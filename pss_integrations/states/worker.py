@@ -109,8 +109,9 @@ class Worker:
         return self._reads.ask(questions)
 
     def _check_read(self, questions: Sequence[Question]) -> None:
-        for key, query in questions:
-            self.engine().check(self._store.info(key), query)
+        infos = [self._store.info(key) for key, _ in questions]  # before a backbone is loaded in vain
+        for info, (_, query) in zip(infos, questions, strict=True):
+            self.engine().check(info, query)
 
     def _read(self, questions: Sequence[Question]) -> Work[list[Clue]]:
         requests = [(self._store.info(key), query) for key, query in questions]
