@@ -139,13 +139,18 @@ class Engine:
             for row, prompt, (info, _) in zip(rows, prompts, requests, strict=True)
         ]
 
-    def check(self, info: StateInfo, query: str = "") -> None:
-        """Refuse a state that was not made for this engine, or a query that it cannot read.
+    def check_query(self, query: str) -> None:
+        """Refuse a query that cannot be read.
 
-        :raises StateMismatch: If the state belongs to another backbone or configuration.
-        :raises InvalidInput: If the query is too long.
+        :raises InvalidInput: If it is too long.
         """
         prompt_tokens(self.backbone, query)
+
+    def check(self, info: StateInfo) -> None:
+        """Refuse a state that was not made for this engine.
+
+        :raises StateMismatch: If it belongs to another backbone or configuration.
+        """
         if info.backbone.fingerprint != self.backbone.fingerprint:
             raise StateMismatch(
                 f"the state of session {info.session_id!r} was compiled for backbone {info.backbone.name} "

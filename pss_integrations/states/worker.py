@@ -109,13 +109,19 @@ class Worker:
         return self._reads.ask(questions)
 
     def _check_read(self, questions: Sequence[Question]) -> None:
-        infos = [self._store.info(key) for key, _ in questions]  # before a backbone is loaded in vain
-        for info, (_, query) in zip(infos, questions, strict=True):
-            self.engine().check(info, query)
+        infos = self._infos(questions)  # before a backbone is loaded in vain
+        for info in infos.values():
+            self.engine().check(info)
+        for _, query in questions:
+            self.engine().check_query(query)
 
     def _read(self, questions: Sequence[Question]) -> Work[list[Clue]]:
-        requests = [(self._store.info(key), query) for key, query in questions]
-        return (yield from self.engine().read(requests, self._store))
+        infos = self._infos(questions)
+        return (yield from self.engine().read([(infos[key], query) for key, query in questions], self._store))
+
+    def _infos(self, questions: Sequence[Question]) -> dict[SessionKey, StateInfo]:
+        """The current state of each session that is asked, looked up once."""
+        return {key: self._store.info(key) for key in dict.fromkeys(key for key, _ in questions)}
 
     def check(self, info: StateInfo) -> Work[None]:
         """Raise ``StateMismatch`` if a state is not one of this engine."""
