@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ try:
     import torch
     from torch import Tensor, nn
     from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from pss_integrations.states.packed import PackedLinears
 except ImportError as error:
     raise MissingExtra("states", error.name or "torch") from error
 
@@ -64,6 +67,11 @@ class Backbone:
     def context_length(self) -> int:
         """Most tokens of one forward pass."""
         return int(self.model.config.max_position_embeddings)
+
+    @cached_property
+    def packed(self) -> PackedLinears:
+        """Copies of the weights that are faster for few tokens."""
+        return PackedLinears(self.model)
 
     def encode(self, text: str) -> list[int]:
         """Tokenize; text that looks like a special token is text."""

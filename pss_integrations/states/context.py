@@ -65,7 +65,7 @@ class Context:
         seen = torch.tensor([[0] * (longest - len(chunk)) + [1] * len(chunk) for chunk in chunks])
         before = self._counts.sum(dim=1).tolist()
         self._counts = torch.cat([self._counts, seen], dim=1)
-        with torch.inference_mode(), self._bank.use(self._lanes):
+        with torch.inference_mode(), self._backbone.packed.use(), self._bank.use(self._lanes):
             hidden = self._hidden(ids, self._masks(before, unread, longest))
             ends = [row[-1 - len(draft) :] for row, draft in zip(hidden, drafts, strict=True)]
             best = iter(self._best(torch.cat(ends)))

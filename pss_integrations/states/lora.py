@@ -26,8 +26,7 @@ class _Run:
     """Rows of a batch, one after another, that use the same lane."""
 
     lane: int
-    start: int
-    stop: int | None
+    rows: slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +117,13 @@ class LoraBank:
         key_a, key_b = (f"base_model.model.{projection.path}.lora_{side}.weight" for side in "AB")
         stack_a, stack_b = self._stacks[key_a], self._stacks[key_b]
 
+        def updated(output: Tensor, x: Tensor, lane: int, leaves: Mapping[int, Leaves]) -> Tensor:
+            if lane == BASE:
+                return output
+            own = leaves.get(lane)
+            a, b = (own[key_a], own[key_b]) if own else (stack_a[lane], stack_b[lane])
+            return output.add(F.linear(F.linear(x, a), b), alpha=self.scaling)
+
         def add_update(module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
             use: _Use | None = getattr(self._active, "use", None)
             if use is None:
@@ -126,26 +132,20 @@ class LoraBank:
             if use.spread is not None:
                 hidden = torch.bmm(x, stack_a[use.spread].transpose(1, 2))  # (rows, T, rank)
                 return output.baddbmm(hidden, stack_b[use.spread].transpose(1, 2), alpha=self.scaling)
-            parts = list[Tensor]()
-            for run in use.runs:
-                part = output[run.start : run.stop]
-                if run.lane != BASE:
-                    leaves = use.leaves.get(run.lane)
-                    a, b = (leaves[key_a], leaves[key_b]) if leaves else (stack_a[run.lane], stack_b[run.lane])
-                    part = part.add(F.linear(F.linear(x[run.start : run.stop], a), b), alpha=self.scaling)
-                parts.append(part)
-            return torch.cat(parts) if len(parts) > 1 else parts[0]
+            if len(use.runs) == 1:
+                return updated(output, x, use.runs[0].lane, use.leaves)
+            return torch.cat([updated(output[run.rows], x[run.rows], run.lane, use.leaves) for run in use.runs])
 
         return add_update
 
 
 def _use(lanes: int | Sequence[int], leaves: Mapping[int, Leaves]) -> _Use:
     if isinstance(lanes, int):
-        return _Use((_Run(lanes, 0, None),), None, leaves)
+        return _Use((_Run(lanes, slice(None)),), None, leaves)
     first = lanes[0]
     if len(lanes) > 1 and first != BASE and not leaves and list(lanes) == list(range(first, first + len(lanes))):
         return _Use((), slice(first, first + len(lanes)), leaves)
     runs, at = list[_Run](), 0
     for lane, rows in groupby(lanes):
-        runs.append(_Run(lane, at, at := at + len(list(rows))))
+        runs.append(_Run(lane, slice(at, at := at + len(list(rows)))))
     return _Use(tuple(runs), None, leaves)

@@ -54,6 +54,7 @@ class StateStore:
         """Manifests that were checked, up to 128 MiB of their text, so some ten thousand."""
         self.digests = FileCache[str](_DIGESTS)
         """SHA-256 of the adapter files that were read."""
+        self._currents = FileCache[str](_DIGESTS)
 
     def check_writable(self) -> None:
         """Fail early if nothing can be written.
@@ -258,7 +259,7 @@ class StateStore:
         """Which state of a session is in use; ``None`` if none is."""
         path = os.path.join(home, CURRENT)
         try:
-            state_id = files.read_small(path).decode("ascii").strip()
+            state_id = self._currents.get(path, _text_of)
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
@@ -294,6 +295,11 @@ class StateStore:
     def _forget(self, directory: Path) -> None:
         self.manifests.forget(str(directory))
         self.digests.forget(str(directory))
+        self._currents.forget(str(directory))
+
+
+def _text_of(path: str) -> str:
+    return files.read_small(path).decode("ascii").strip()
 
 
 def _user_digest(user_id: str | None) -> str:
