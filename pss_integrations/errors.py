@@ -12,14 +12,19 @@
     │   ├── WeightsNotFetched             packaged weights are not in the cache yet
     │   ├── WeightsCorrupt                a fetched file is not the one that was published
     │   └── UnsupportedBackbone           the path holds no such model, or one the engine cannot adapt
-    └── StateError
-        ├── StateNotFound (KeyError)      nothing was compiled for this session
-        ├── StateMismatch                 compiled for another backbone or another configuration
-        ├── StateCorrupt                  a stored file is truncated or was altered
-        ├── HistoryDiverged               messages that were already compiled have changed since
-        ├── CompileInProgress             another compile of the same session is running
-        ├── StorageError (OSError)        the state directory cannot be read or written
-        └── ManagerClosed                 the state manager was closed
+    ├── StateError
+    │   ├── StateNotFound (KeyError)      nothing was compiled for this session
+    │   ├── StateMismatch                 compiled for another backbone or another configuration
+    │   ├── StateCorrupt                  a stored file is truncated or was altered
+    │   ├── HistoryDiverged               messages that were already compiled have changed since
+    │   ├── CompileInProgress             another compile of the same session is running
+    │   ├── StorageError (OSError)        the state directory cannot be read or written
+    │   └── ManagerClosed                 the state manager was closed
+    └── BeliefError
+        ├── BeliefNotFound (KeyError)     this principal has no belief of that id
+        ├── BeliefConflict                changed by somebody else meanwhile, or its name is taken
+        ├── AccessDenied                  the actor has no right to these beliefs
+        └── BeliefStorageError (OSError)  the database cannot be opened, read or written
 """
 
 
@@ -106,3 +111,26 @@ class StorageError(StateError, OSError):
 
 class ManagerClosed(StateError):
     """The state manager was closed; make a new one."""
+
+
+class BeliefError(PSSError):
+    """Base of errors about beliefs."""
+
+
+class BeliefNotFound(BeliefError, KeyError):
+    """This principal has no belief of that id, whoever else may have one."""
+
+    def __str__(self) -> str:  # KeyError would print the repr of the text
+        return Exception.__str__(self)
+
+
+class BeliefConflict(BeliefError):
+    """The belief was changed by somebody else meanwhile, or what it would be called is taken."""
+
+
+class AccessDenied(BeliefError):
+    """The actor has no right to read or write the beliefs of this principal."""
+
+
+class BeliefStorageError(BeliefError, OSError):
+    """The database of beliefs cannot be opened, read or written."""

@@ -126,7 +126,7 @@ def identifiers(text: str) -> list[str]:
 
     :return: In original spelling and order, without final punctuation or possessive, each once.
     """
-    return _once(word for word in map(_bare, _CHUNK.findall(text)) if _is_identifier(word))
+    return _once(word for word in map(bare, _CHUNK.findall(text)) if _is_identifier(word))
 
 
 def content_words(text: str) -> list[str]:
@@ -135,9 +135,27 @@ def content_words(text: str) -> list[str]:
     A hyphenated word gives its parts; identifiers and numbers give nothing; a run of a script without
     spaces is one word.
     """
-    plain = (word for word in map(_bare, _CHUNK.findall(_clean(text))) if not _is_identifier(word))
+    plain = (word for word in map(bare, _CHUNK.findall(_clean(text))) if not _is_identifier(word))
     words = (_fold(part) for word in plain for part in word.split("-"))
     return [word for word in words if not (_has_digit(word) or _is_function_word(word))]
+
+
+def chunks(text: str) -> Iterator[re.Match[str]]:
+    """Find what stands together: words, identifiers whole, and runs of a script without spaces.
+
+    :return: Matches in the text as NFKC and without invisible characters, in original spelling.
+    """
+    return _CHUNK.finditer(_clean(text))
+
+
+def clusters(chunk: str) -> list[str]:
+    """Return the characters, each with its marks, of a run of a script without spaces; nothing for other chunks."""
+    return _CLUSTER.findall(chunk) if _CLUSTER.match(chunk) else []
+
+
+def bare(word: str) -> str:
+    """Return a word without a final possessive or contraction: ``Kim's`` gives ``Kim``."""
+    return _CONTRACTION.sub("", word)
 
 
 def names(text: str) -> list[str]:
@@ -191,9 +209,9 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _tokens_of(chunk: str) -> tuple[str, ...]:
-    if _CLUSTER.match(chunk):
-        return _bigrams(_CLUSTER.findall(_fold(chunk)))
-    word = _bare(chunk)
+    if run := clusters(_fold(chunk)):
+        return _bigrams(run)
+    word = bare(chunk)
     whole = _fold(word)
     parts = list(_parts(word))
     if parts == [word] or whole.endswith("n't"):
@@ -208,14 +226,10 @@ def _parts(word: str) -> Iterator[str]:
         yield from (part for part in _HUMP.split(piece) if len(part) > 1 or part == piece or part.isdecimal())
 
 
-def _bigrams(clusters: list[str]) -> tuple[str, ...]:
-    if len(clusters) == 1:
-        return (clusters[0],)
-    return tuple(first + second for first, second in pairwise(clusters))
-
-
-def _bare(chunk: str) -> str:
-    return _CONTRACTION.sub("", chunk)
+def _bigrams(run: list[str]) -> tuple[str, ...]:
+    if len(run) == 1:
+        return (run[0],)
+    return tuple(first + second for first, second in pairwise(run))
 
 
 def _respelled(whole: str) -> Iterator[str]:
@@ -255,7 +269,7 @@ def _is_identifier(word: str) -> bool:
 
 
 def _is_function_word(word: str) -> bool:
-    folded = _bare(word).casefold().replace("’", "'")
+    folded = bare(word).casefold().replace("’", "'")
     return folded in FUNCTION_WORDS or folded.endswith("n't")
 
 
@@ -306,7 +320,7 @@ def _candidate(span: list[re.Match[str]], text: str) -> tuple[int, str, bool] | 
         words.pop()
     if not words:
         return None
-    name = _bare(text[words[0].start() : words[-1].end()])
+    name = bare(text[words[0].start() : words[-1].end()])
     if name.casefold() in _NO_NAME_ALONE:
         return None
     is_mere_opening = opens and words[0] is first and name.isalpha() and name[1:].islower()

@@ -7,16 +7,18 @@ import sys
 
 import typer
 
-from pss_integrations.cli import bench, evaluate, models, states
+from pss_integrations.cli import beliefs, bench, evaluate, models, states
 from pss_integrations.cli.compile import compile_session, read
 from pss_integrations.cli.demo import demo
 from pss_integrations.cli.doctor import doctor
+from pss_integrations.cli.forget import forget
 from pss_integrations.cli.output import Commands
 from pss_integrations.cli.search import search
 
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_show_locals=False,
     help="Session memory for retrieval: compile a session once, then search with what it settled.",
 )
@@ -24,7 +26,9 @@ app.command()(demo)
 app.command("compile")(compile_session)
 app.command()(read)
 app.command()(search)
+app.add_typer(beliefs.app, name="beliefs")
 app.add_typer(states.app, name="states")
+app.command()(forget)
 app.add_typer(models.app, name="models")
 app.add_typer(bench.app, name="bench")
 app.add_typer(evaluate.app, name="evaluate")

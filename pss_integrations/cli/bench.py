@@ -123,6 +123,17 @@ def memory(quick: Quick = False, as_json: Json = False) -> None:
     _print(result, as_json)
 
 
+@app.command()
+def beliefs(quick: Quick = False, as_json: Json = False) -> None:
+    """Time searches among 10,000 beliefs, how soon a write is seen, and what beliefs of others change about that.
+
+    Others are a million beliefs unless quick: that takes a few minutes and 3 GB of disk while it runs.
+    """
+    from pss_integrations.evaluation.bench_beliefs import bench_beliefs
+
+    _print(bench_beliefs(quick=quick, tell=say), as_json)
+
+
 @app.command("paper-shapes")
 def paper_shapes(
     quick: Quick = False,

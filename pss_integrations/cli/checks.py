@@ -18,7 +18,7 @@ from typing import Any, Literal
 from pss_integrations import weights
 from pss_integrations.cli.options import DEFAULT_MODEL
 from pss_integrations.errors import BackboneError, WeightsNotFetched
-from pss_integrations.states.manager import home_dir
+from pss_integrations.home import home_dir
 
 _PACKAGE = "pss-integrations"
 _REQUIREMENT = re.compile(r"([\w.-]+)[^;]*;\s*extra\s*==\s*['\"]([\w-]+)['\"]")

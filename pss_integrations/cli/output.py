@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 from typer.core import TyperGroup
 
 from pss_integrations.errors import PSSError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pss_integrations.states.compiler import CompileProgress
 
 _AS_JSON = "pss_integrations.json"
+_JOINERS = "\u200c\u200d"  # invisible, but scripts and emoji are spelled with them
 # click's UsageError, which typer has under another name in each version
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
@@ -45,7 +46,7 @@ def _told(ctx: Any) -> Generator[None]:
         yield
     except PSSError as error:
         _tell_json(ctx, type(error).__name__, str(error))
-        say(f"Error: {' '.join(str(error).split())}")
+        say(f"Error: {safe(str(error))}")
         raise typer.Exit(1) from error
     except UsageError as error:
         _tell_json(ctx, "UsageError", getattr(error, "format_message", error.__str__)())
@@ -73,8 +74,16 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*map(Text, row))
     Console().print(table)
+
+
+def safe(text: str) -> str:
+    """A text on one line, with codes in the place of control characters, and of others that are not printed."""
+    return "".join(
+        char if char.isprintable() or char in _JOINERS else char.encode("unicode_escape").decode()
+        for char in " ".join(text.split())
+    )
 
 
 def print_pairs(pairs: Mapping[str, str]) -> None:

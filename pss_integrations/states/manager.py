@@ -7,7 +7,6 @@ could meet it. The model is loaded by the first compile or read.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
@@ -17,9 +16,8 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-import platformdirs
-
 from pss_integrations.errors import CompileInProgress, InvalidInput, StateMismatch, StateNotFound
+from pss_integrations.home import home_dir
 from pss_integrations.identity import UNSET, Unset
 from pss_integrations.states.config import READ_ROWS, CompileConfig, StateConfig
 from pss_integrations.states.history_targets import HistoryTargets
@@ -39,12 +37,6 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT")
 Targets = TargetBuilder | Sequence[ClueTarget]
-
-
-def home_dir() -> Path:
-    """Where states lie by default: ``PSS_HOME``, or the user's data directory."""
-    named = os.environ.get("PSS_HOME")
-    return Path(named).expanduser() if named else platformdirs.user_data_path("pss-integrations", appauthor=False)
 
 
 class StateManager:

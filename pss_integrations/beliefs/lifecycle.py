@@ -1,0 +1,315 @@
+"""What becomes of beliefs: merged, reinforced, superseded, contradicted, corrected, answered, taken back.
+
+Each step works on the rows of one principal within one transaction (Tenure, sections 3 and 5). A user's own word
+supersedes; what was only inferred never does: it waits beside what it contradicts until somebody resolves it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from pss_integrations.beliefs.names import name_key
+from pss_integrations.beliefs.records import Records
+from pss_integrations.beliefs.schema import (
+    MAX_ALIASES,
+    Belief,
+    Correction,
+    EpistemicStatus,
+    NewBelief,
+    PutResult,
+    Verb,
+)
+from pss_integrations.errors import BeliefConflict, InvalidInput
+from pss_integrations.text import normalise
+
+MIN_CONFIDENCE = 0.35
+PROMOTE_AFTER = 5
+PROMOTE_AGE = timedelta(hours=48)
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """Changes to the beliefs of one principal, all made at one time by one actor."""
+
+    records: Records
+    actor: str
+    at: datetime
+
+    def put(self, new: NewBelief) -> PutResult:
+        """Add what is new, reinforce what is known, and see to what contradicts.
+
+        :raises InvalidInput: If what nobody said is too unsure to be kept.
+        :raises BeliefConflict: If the scopes hold different beliefs of its name.
+        """
+        _check_confidence(new)
+        known = self._same_subject(new) or self._given_up_for(new)
+        similar = tuple(one.id for one in self.records.alike(new.content) if one.type == new.type and one != known)
+        if known is None:
+            return PutResult(outcome="created", belief=self._create(new), similar=similar)
+        if normalise(known.content) == normalise(new.content):
+            return PutResult(outcome="reinforced", belief=self._heard_again(known, new), similar=similar)
+        if new.explicit:
+            return PutResult(outcome="superseded", belief=self.supersede(known, new), similar=similar)
+        return PutResult(outcome="contradicted", belief=self._contradict(known, new), similar=similar)
+
+    def reinforce(self, belief: Belief, aliases: Sequence[str] = (), *, confirmed: bool = True) -> Belief:
+        """Count that it was heard again, and learn other names of it.
+
+        What a user confirms becomes active; what was inferred does after five times and two days; what was
+        exploratory is inferred from the second time on, but for questions, which stay open until they are answered.
+
+        :param confirmed: Whether a user stands for it now.
+        :raises BeliefConflict: If it is not current.
+        """
+        self._must_be_live(belief)
+        count = belief.reinforcement_count + 1
+        confirmed = confirmed or belief.confirmed
+        status = belief.epistemic_status
+        if belief.type != "open_question":
+            if status == "exploratory":
+                status = "inferred"
+            if confirmed or (count >= PROMOTE_AFTER and self.at - belief.created_at >= PROMOTE_AGE):
+                status = "active"
+        return self._save(
+            belief.revised(
+                aliases=_merged(belief.canonical_name, (*belief.aliases, *aliases)),
+                reinforcement_count=count,
+                last_reinforced_at=self.at,
+                confirmed=confirmed,
+                epistemic_status=status,
+            ),
+            "reinforce",
+        )
+
+    def supersede(self, old: Belief, new: NewBelief) -> Belief:
+        """Put a belief in the place of another one, whose names lead to it from then on.
+
+        Type, scopes, pin and names go over; ``why_it_matters`` does not, for it may not hold any more.
+
+        :raises BeliefConflict: If the old one is not current, or the new name is that of a third one.
+        """
+        self._must_be_live(old)
+        if new.type != old.type:
+            raise InvalidInput(f"a {old.type} cannot be superseded by a {new.type}")
+        _check_confidence(new)
+        return self._succeed(old, self._belief(new), "put")
+
+    def correct(self, belief: Belief, correction: Correction) -> Belief:
+        """Change a belief by hand; a former name stays as an alias, and the user stands for the result.
+
+        :raises BeliefConflict: If it is not current, or the new name is that of another one.
+        """
+        self._must_be_live(belief)
+        changes = {key: value for key, value in correction if value is not None}
+        if not changes:
+            raise InvalidInput("a correction needs something to change")
+        name = correction.canonical_name or belief.canonical_name
+        former = () if name_key(name) == name_key(belief.canonical_name) else (belief.canonical_name,)
+        kept = belief.aliases if correction.aliases is None else correction.aliases
+        changes["aliases"] = _merged(name, (*former, *kept))
+        corrected = belief.revised(
+            **changes,
+            version=belief.version + 1,
+            user_edited=True,
+            confirmed=True,
+            epistemic_status=belief.epistemic_status if belief.type == "open_question" else "active",
+            updated_at=self.at,
+        )
+        self._name_must_be_free(corrected, but=belief)
+        return self._save(corrected, "correct")
+
+    def pin(self, belief: Belief, pinned: bool) -> Belief:
+        """Pin a belief, so that it is always recalled, or unpin it."""
+        self._must_be_live(belief)
+        return self._save(belief.revised(pinned=pinned, updated_at=self.at), "pin")
+
+    def resolve(self, belief: Belief, *, accept: bool, answer: NewBelief | None) -> Belief:
+        """Answer an open question, or decide about what contradicts another belief.
+
+        :param accept: Of a contradiction: whether it takes the other one's place, or is dropped.
+        :param answer: Of a question: what was decided; it is put.
+        :returns: The question, or what holds now.
+        """
+        if belief.contradicts is not None:
+            if answer is not None:
+                raise InvalidInput("an answer belongs to a question: accept or reject a contradiction, then put it")
+            return self._decide(belief, accept)
+        if belief.type != "open_question":
+            raise InvalidInput(f"{belief.id!r} is neither an open question nor does it contradict anything")
+        self._must_be_live(belief)
+        if answer is not None:
+            self.put(answer)
+        return self._save(belief.revised(resolved_at=self.at, updated_at=self.at), "resolve")
+
+    def retract(self, belief: Belief) -> Belief:
+        """Take a belief back; it stays in the log. What contradicted it is contested no longer."""
+        if belief.retracted_at is not None:
+            return belief
+        retracted = self._save(belief.revised(retracted_at=self.at, updated_at=self.at), "retract")
+        self._free(belief.id)
+        return retracted
+
+    def erase(self, ids: Sequence[str]) -> None:
+        """Delete beliefs and all that the log holds of them; others lose their links to them."""
+        gone = set(ids)
+        linked = [one for one in self.records.linked_to(gone) if one.id not in gone]
+        self.records.delete(ids, actor=self.actor, at=self.at)
+        for held in sorted({one.contradicts or "" for one in linked if one.waiting} & gone):
+            self._free(held)
+        for one in linked:
+            links = {key: getattr(one, key) for key in ("supersedes", "superseded_by", "contradicts")}
+            ended = {key: None for key, link in links.items() if link in gone}
+            self._save(self.records.get(one.id).revised(**ended), "link")
+
+    # --- parts of the above
+
+    def _same_subject(self, new: NewBelief) -> Belief | None:
+        """The live belief of the same type that the new one's name names, in one of its scopes.
+
+        That it merely shares an alias makes it no other statement about the same thing: a cache and a session store
+        may both be called Redis.
+        """
+        for canonical in (True, False):
+            found = self.records.named(new.canonical_name, new.scopes, new.type, canonical=canonical)
+            if len(found) == 1:
+                return found[0]
+            if canonical and found:
+                ids = ", ".join(one.id for one in found)
+                raise BeliefConflict(f"the scopes hold different beliefs named {new.canonical_name!r} ({ids}): put one")
+        return None
+
+    def _given_up_for(self, new: NewBelief) -> Belief | None:
+        """The one live belief of the same type that has the name of something that a user gave up for the new one."""
+        if not new.explicit:
+            return None
+        named = (self.records.named(name, new.scopes, new.type, canonical=True) for name in new.replaces)
+        found = {one.id: one for some in named for one in some}
+        return next(iter(found.values())) if len(found) == 1 else None
+
+    def _create(self, new: NewBelief) -> Belief:
+        return self._save(self._belief(new), "put")
+
+    def _heard_again(self, known: Belief, new: NewBelief) -> Belief:
+        if new.explicit:
+            wider = dict.fromkeys((*known.scopes, *new.scopes))
+            why = known.why_it_matters or new.why_it_matters
+            known = known.revised(scopes=tuple(wider), why_it_matters=why, pinned=known.pinned or new.pinned)
+            self._name_must_be_free(known, but=known)
+        return self.reinforce(known, (*new.aliases, *new.replaces), confirmed=new.explicit)
+
+    def _contradict(self, held: Belief, new: NewBelief) -> Belief:
+        for challenger in self.records.challengers(held.id):
+            if normalise(challenger.content) == normalise(new.content):
+                return self._save(
+                    challenger.revised(
+                        reinforcement_count=challenger.reinforcement_count + 1, last_reinforced_at=self.at
+                    ),
+                    "reinforce",
+                )
+        return self._save(self._belief(new).revised(contradicts=held.id, waiting=True), "contradict")
+
+    def _free(self, held_id: str) -> None:
+        """What contradicted a belief that is gone is contested no longer; the oldest one holds from now on."""
+        waiting = self.records.challengers(held_id)
+        if not waiting:
+            return
+        first, *others = waiting
+        named = self.records.named(first.canonical_name, first.scopes, first.type, canonical=True)
+        if named:  # its name is another one's meanwhile: that is what it contradicts now
+            holds, others = named[0], waiting
+        else:
+            holds = self._save(first.revised(waiting=False, updated_at=self.at), "link")
+        for other in others:
+            self._save(other.revised(contradicts=holds.id, updated_at=self.at), "link")
+
+    def _decide(self, challenger: Belief, accept: bool) -> Belief:
+        self._must_wait(challenger)
+        held = self.records.get(challenger.contradicts or "")
+        if not accept:
+            self._save(challenger.revised(retracted_at=self.at, waiting=False, updated_at=self.at), "resolve")
+            return held
+        agreed = challenger.revised(contradicts=None, waiting=False, confirmed=True, epistemic_status="active")
+        return self._succeed(held, agreed, "resolve")
+
+    def _succeed(self, old: Belief, new: Belief, verb: Verb) -> Belief:
+        scopes = tuple(dict.fromkeys((*old.scopes, *new.scopes)))
+        successor = new.revised(
+            scopes=scopes,
+            aliases=_merged(new.canonical_name, (old.canonical_name, *new.aliases, *old.aliases)),
+            pinned=old.pinned or new.pinned,
+            version=old.version + 1,
+            supersedes=old.id,
+            updated_at=self.at,
+        )
+        self._name_must_be_free(successor, but=old)
+        past: dict[str, object] = {"epistemic_status": "superseded", "superseded_by": new.id, "updated_at": self.at}
+        self._save(old.revised(valid_to=_end(old, new.valid_from or self.at), **past), "supersede")
+        self._save(successor, verb)
+        for challenger in self.records.challengers(old.id):  # they wait for a decision about what holds now
+            self._save(challenger.revised(contradicts=new.id, updated_at=self.at), "link")
+        return successor
+
+    def _belief(self, new: NewBelief) -> Belief:
+        fields = _fields(new)
+        fields["aliases"] = _merged(new.canonical_name, (*new.replaces, *new.aliases))
+        return Belief(
+            **fields,
+            id=uuid.uuid4().hex,
+            epistemic_status=_first_status(new),
+            confirmed=new.explicit,
+            created_at=self.at,
+            updated_at=self.at,
+            last_reinforced_at=self.at,
+        )
+
+    def _must_wait(self, challenger: Belief) -> None:
+        if not challenger.waiting:
+            raise BeliefConflict(f"{challenger.id!r} was decided about before: it does not wait any more")
+
+    def _must_be_live(self, belief: Belief) -> None:
+        if belief.superseded_by is not None:
+            raise BeliefConflict(f"{belief.id!r} was superseded by {belief.superseded_by!r}: name that one")
+        if not belief.live:
+            raise BeliefConflict(f"{belief.id!r} is not current: answered, taken back, or waiting for a decision")
+
+    def _name_must_be_free(self, new: NewBelief, *, but: Belief) -> None:
+        for other in self.records.named(new.canonical_name, new.scopes, new.type, canonical=True):
+            if other.id != but.id:
+                raise BeliefConflict(f"{new.canonical_name!r} is the name of {other.id!r}: supersede that one")
+
+    def _save(self, belief: Belief, verb: Verb) -> Belief:
+        return self.records.save(belief, verb, actor=self.actor, at=self.at)
+
+
+def _check_confidence(new: NewBelief) -> None:
+    if new.provenance.source != "user" and new.confidence < MIN_CONFIDENCE:
+        raise InvalidInput(f"confidence {new.confidence} is below {MIN_CONFIDENCE}: too unsure to be kept")
+
+
+def _fields(new: NewBelief) -> dict[str, Any]:
+    return {name: getattr(new, name) for name in NewBelief.model_fields}
+
+
+def _first_status(new: NewBelief) -> EpistemicStatus:
+    if new.type == "open_question" or new.tentative or new.provenance.source == "import":
+        return "exploratory"
+    return "active" if new.provenance.source == "user" else "inferred"
+
+
+def _merged(canonical: str, aliases: Sequence[str]) -> tuple[str, ...]:
+    """Aliases in order, each once however it is spelled, without the name itself; the first 25 of them."""
+    kept = dict[str, str]()
+    for alias in aliases:
+        kept.setdefault(name_key(alias), alias)
+    kept.pop(name_key(canonical), None)
+    return tuple([*kept.values()][:MAX_ALIASES])
+
+
+def _end(old: Belief, at: datetime) -> datetime | None:
+    """When what is superseded ends to hold; unchanged if it had not begun, or had ended before."""
+    begun = old.valid_from is None or old.valid_from < at
+    return min(old.valid_to or at, at) if begun else old.valid_to
