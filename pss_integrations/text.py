@@ -102,6 +102,11 @@ def normalise(text: str) -> str:
     return " ".join(_fold(_clean(text)).split())
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8; one with half a character (a lone surrogate) cannot."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def tokenize(text: str) -> list[str]:
     """Split a text into tokens for full-text search; documents and queries must both pass through here.
 

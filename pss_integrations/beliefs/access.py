@@ -19,7 +19,7 @@ def check(connection: Connection, principal: Principal, actor: Principal | None,
         if actor in (None, principal):
             return principal
         raise AccessDenied(f"{actor} has no right to the beliefs of {principal}")
-    if actor is None or actor.kind != "user":
+    if not isinstance(actor, Principal) or actor.kind != "user":
         raise AccessDenied(f"the beliefs of {principal} need an actor: say which user reads or writes them")
     right = _right(connection, principal, actor)
     if right is None or RIGHTS.index(right) < RIGHTS.index(need):

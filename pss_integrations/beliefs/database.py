@@ -75,16 +75,19 @@ class Database:
         unused part of a page. If the files are in use it is tried again at the next open.
         """
         with self.reading() as connection:
-            if tables.read_meta(connection, tables.PENDING_SCRUB) != "1":
-                return True
+            pending = tables.read_meta(connection, tables.PENDING_SCRUB) or tables.NOTHING_PENDING
+        if pending == tables.NOTHING_PENDING:
+            return True
         # A server reuses the space when it vacuums: there, what is deleted is gone for readers only.
-        return (not self._sqlite or self._rewrite()) and self._forget_pending()
+        if self._sqlite and not self._rewrite():
+            return False
+        with self.writing("schema") as connection:
+            tables.scrub_done(connection, pending)
+        return True
 
     def _rewrite(self) -> bool:
-        with (
-            self._turn,
-            closing(sqlite3.connect(str(self.url.database), timeout=0.2, isolation_level=None)) as connection,
-        ):
+        path = str(self.url.database)
+        with self._turn, closing(sqlite3.connect(path, timeout=0.2, isolation_level=None)) as connection:
             try:
                 connection.execute("VACUUM")
                 (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -92,10 +95,10 @@ class Database:
                 return False
             return not busy
 
-    def _forget_pending(self) -> bool:
-        with self.writing("schema") as connection:
-            tables.write_meta(connection, tables.PENDING_SCRUB, "0")
-        return True
+    def after_fork(self) -> None:
+        """Leave connections and locks to the process that they come from."""
+        self._engine.dispose(close=False)
+        self._turn = threading.Lock() if self._sqlite else nullcontext()
 
     @contextmanager
     def _errors(self) -> Generator[None]:
@@ -107,8 +110,16 @@ class Database:
             raise BeliefStorageError(f"{self.url.render_as_string(hide_password=True)}: {error.orig}") from error
 
 
+def may_exist(url: str | Path) -> bool:
+    """Whether there may be a database: an SQLite file is there, or it is a server's. Opening one would make it."""
+    parsed = _absolute(url)
+    return parsed.get_backend_name() != "sqlite" or Path(str(parsed.database)).exists()
+
+
 def _absolute(url: str | Path) -> URL:
     """Read a URL; the path of an SQLite file becomes absolute, so that a later ``chdir`` means nothing."""
+    if not isinstance(url, str | Path) or "\0" in str(url):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a path or a database URL is needed, got {url!r}")
     if isinstance(url, Path) or "://" not in url:
         parsed = URL.create("sqlite", database=str(url))
     else:
@@ -138,7 +149,9 @@ def _engine(url: URL) -> Engine:
     except NoSuchModuleError as error:
         raise InvalidInput(f"{url.drivername!r} is no known database: use sqlite or postgresql+psycopg") from error
     except ModuleNotFoundError as error:
-        raise MissingExtra("postgres", error.name or url.drivername) from error
+        if url.get_backend_name() == "postgresql":
+            raise MissingExtra("postgres", error.name or url.drivername) from error
+        raise InvalidInput(f"{url.drivername!r} is not supported: use sqlite or postgresql+psycopg") from error
 
 
 def _prepare_sqlite(engine: Any) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from pss_integrations.beliefs.names import name_key
+from pss_integrations.beliefs.changelog import text_key
+from pss_integrations.beliefs.names import is_common, name_key
 from pss_integrations.beliefs.records import Records
 from pss_integrations.beliefs.schema import (
     MAX_ALIASES,
@@ -46,15 +47,32 @@ class Lifecycle:
         :raises BeliefConflict: If the scopes hold different beliefs of its name.
         """
         _check_confidence(new)
-        known = self._same_subject(new) or self._given_up_for(new)
-        similar = tuple(one.id for one in self.records.alike(new.content) if one.type == new.type and one != known)
-        if known is None:
-            return PutResult(outcome="created", belief=self._create(new), similar=similar)
-        if normalise(known.content) == normalise(new.content):
-            return PutResult(outcome="reinforced", belief=self._heard_again(known, new), similar=similar)
+        known, given_up = self._same_subject(new), self._given_up_for(new)
+        if known is None and given_up:
+            known, *given_up = given_up
+        result = self._create(new) if known is None else self._meet(known, new)
+        for one in given_up:
+            if self.records.get(one.id).live:
+                self.retract(one)
+        alike = self.records.alike(new.content)
+        similar = (one.id for one in alike if one.type == new.type and one.id != result.belief.id)
+        return result.model_copy(update={"similar": tuple(similar)})
+
+    def _create(self, new: NewBelief) -> PutResult:
+        return PutResult(outcome="created", belief=self._save(self._belief(new), "put"))
+
+    def _meet(self, known: Belief, new: NewBelief) -> PutResult:
+        """See to a new belief about something that is known."""
+        if self._says_the_same(known, new):
+            return PutResult(outcome="reinforced", belief=self._heard_again(known, new))
+        for challenger in self.records.challengers(known.id):
+            if self._says_the_same(challenger, new):
+                if new.explicit:
+                    return PutResult(outcome="superseded", belief=self._decide(challenger, accept=True))
+                return PutResult(outcome="contradicted", belief=self._counted(challenger, new.aliases))
         if new.explicit:
-            return PutResult(outcome="superseded", belief=self.supersede(known, new), similar=similar)
-        return PutResult(outcome="contradicted", belief=self._contradict(known, new), similar=similar)
+            return PutResult(outcome="superseded", belief=self.supersede(known, new))
+        return PutResult(outcome="contradicted", belief=self._contradict(known, new))
 
     def reinforce(self, belief: Belief, aliases: Sequence[str] = (), *, confirmed: bool = True) -> Belief:
         """Count that it was heard again, and learn other names of it.
@@ -66,23 +84,17 @@ class Lifecycle:
         :raises BeliefConflict: If it is not current.
         """
         self._must_be_live(belief)
-        count = belief.reinforcement_count + 1
         confirmed = confirmed or belief.confirmed
         status = belief.epistemic_status
         if belief.type != "open_question":
             if status == "exploratory":
                 status = "inferred"
-            if confirmed or (count >= PROMOTE_AFTER and self.at - belief.created_at >= PROMOTE_AGE):
+            often = belief.reinforcement_count + 1 >= PROMOTE_AFTER
+            if confirmed or (often and self.at - belief.created_at >= PROMOTE_AGE):
                 status = "active"
-        return self._save(
-            belief.revised(
-                aliases=_merged(belief.canonical_name, (*belief.aliases, *aliases)),
-                reinforcement_count=count,
-                last_reinforced_at=self.at,
-                confirmed=confirmed,
-                epistemic_status=status,
-            ),
-            "reinforce",
+        return self._counted(
+            belief.revised(confirmed=confirmed, tentative=belief.tentative and not confirmed, epistemic_status=status),
+            aliases,
         )
 
     def supersede(self, old: Belief, new: NewBelief) -> Belief:
@@ -141,28 +153,55 @@ class Lifecycle:
         if belief.type != "open_question":
             raise InvalidInput(f"{belief.id!r} is neither an open question nor does it contradict anything")
         self._must_be_live(belief)
+        if answer is not None and answer.type == "open_question":
+            raise InvalidInput("a question is no answer: put it, and leave this one open")
         if answer is not None:
             self.put(answer)
-        return self._save(belief.revised(resolved_at=self.at, updated_at=self.at), "resolve")
+        resolved = self._save(belief.revised(resolved_at=self.at, updated_at=self.at), "resolve")
+        self._free(belief.id)
+        return resolved
 
     def retract(self, belief: Belief) -> Belief:
         """Take a belief back; it stays in the log. What contradicted it is contested no longer."""
         if belief.retracted_at is not None:
             return belief
-        retracted = self._save(belief.revised(retracted_at=self.at, updated_at=self.at), "retract")
+        taken_back = belief.revised(retracted_at=self.at, waiting=False, updated_at=self.at)
+        retracted = self._save(taken_back, "retract")
         self._free(belief.id)
         return retracted
 
-    def erase(self, ids: Sequence[str]) -> None:
-        """Delete beliefs and all that the log holds of them; others lose their links to them."""
-        gone = set(ids)
-        linked = [one for one in self.records.linked_to(gone) if one.id not in gone]
-        self.records.delete(ids, actor=self.actor, at=self.at)
-        for held in sorted({one.contradicts or "" for one in linked if one.waiting} & gone):
+    def erase(self, belief_id: str) -> int:
+        """Delete a belief with its versions, what contradicted them, and what says the same; returns how many.
+
+        What others said once goes from their log too, if it is what this belief says.
+        """
+        said = self.records.get(belief_id)
+        chain = self.records.chain(belief_id)
+        texts = self.records.log.texts([one.id for one in chain])
+        others = (self.records.find(one) for one in sorted(self.records.log.said_by(texts)))
+        gone = {one.id: one for one in chain}
+        for one in filter(None, others):
+            if not one.live or normalise(one.content) == normalise(said.content):
+                gone[one.id] = one
+        self._erase([*gone.values()])
+        self.records.log.delete_text(text_key(said.content))
+        return len(gone)
+
+    def erase_all(self) -> int:
+        """Delete all beliefs, and the log; returns how many."""
+        gone = [*self.records.page(live=None, scopes=None, after=None, limit=None)]
+        self._erase(gone)
+        return len(gone)
+
+    def _erase(self, gone: Sequence[Belief]) -> None:
+        ids = [one.id for one in gone]
+        linked = self.records.linked_to(gone)
+        self.records.erase(ids, actor=self.actor, at=self.at)
+        for held in sorted({one.contradicts or "" for one in linked if one.waiting}.intersection(ids)):
             self._free(held)
         for one in linked:
             links = {key: getattr(one, key) for key in ("supersedes", "superseded_by", "contradicts")}
-            ended = {key: None for key, link in links.items() if link in gone}
+            ended = {key: None for key, link in links.items() if link in ids}
             self._save(self.records.get(one.id).revised(**ended), "link")
 
     # --- parts of the above
@@ -182,35 +221,46 @@ class Lifecycle:
                 raise BeliefConflict(f"the scopes hold different beliefs named {new.canonical_name!r} ({ids}): put one")
         return None
 
-    def _given_up_for(self, new: NewBelief) -> Belief | None:
-        """The one live belief of the same type that has the name of something that a user gave up for the new one."""
+    def _given_up_for(self, new: NewBelief) -> list[Belief]:
+        """Live beliefs of the same type that have the name of something that a user gave up for the new one."""
         if not new.explicit:
-            return None
+            return []
         named = (self.records.named(name, new.scopes, new.type, canonical=True) for name in new.replaces)
-        found = {one.id: one for some in named for one in some}
-        return next(iter(found.values())) if len(found) == 1 else None
+        own = name_key(new.canonical_name)
+        found = {one.id: one for some in named for one in some if name_key(one.canonical_name) != own}
+        return [*found.values()]
 
-    def _create(self, new: NewBelief) -> Belief:
-        return self._save(self._belief(new), "put")
+    def _says_the_same(self, known: Belief, new: NewBelief) -> bool:
+        same_text = normalise(known.content) == normalise(new.content)
+        relates = (known.relation_type, known.participants) == (new.relation_type, new.participants)
+        said_when = new.valid_from or new.valid_to
+        when = (known.valid_from, known.valid_to) == (new.valid_from, new.valid_to)
+        return same_text and relates and (when if said_when else known.valid_at(self.at))
 
     def _heard_again(self, known: Belief, new: NewBelief) -> Belief:
         if new.explicit:
             wider = dict.fromkeys((*known.scopes, *new.scopes))
-            why = known.why_it_matters or new.why_it_matters
-            known = known.revised(scopes=tuple(wider), why_it_matters=why, pinned=known.pinned or new.pinned)
+            why = new.why_it_matters or known.why_it_matters
+            aliases = _merged(known.canonical_name, (*new.replaces, *known.aliases))
+            known = known.revised(
+                scopes=tuple(wider), why_it_matters=why, aliases=aliases, pinned=known.pinned or new.pinned
+            )
             self._name_must_be_free(known, but=known)
-        return self.reinforce(known, (*new.aliases, *new.replaces), confirmed=new.explicit)
+        return self.reinforce(known, new.aliases, confirmed=new.explicit)
+
+    def _counted(self, belief: Belief, aliases: Sequence[str]) -> Belief:
+        heard = {"reinforcement_count": belief.reinforcement_count + 1, "last_reinforced_at": self.at}
+        names = _merged(belief.canonical_name, (*belief.aliases, *aliases))
+        return self._save(belief.revised(aliases=names, updated_at=self.at, **heard), "reinforce")
 
     def _contradict(self, held: Belief, new: NewBelief) -> Belief:
-        for challenger in self.records.challengers(held.id):
-            if normalise(challenger.content) == normalise(new.content):
-                return self._save(
-                    challenger.revised(
-                        reinforcement_count=challenger.reinforcement_count + 1, last_reinforced_at=self.at
-                    ),
-                    "reinforce",
-                )
-        return self._save(self._belief(new).revised(contradicts=held.id, waiting=True), "contradict")
+        """Let it wait where it contradicts something; elsewhere nothing speaks against it."""
+        elsewhere = tuple(scope for scope in new.scopes if scope not in held.scopes)
+        if elsewhere:
+            self._save(self._belief(new).revised(scopes=elsewhere), "put")
+        shared = tuple(scope for scope in new.scopes if scope in held.scopes)
+        waiting = self._belief(new).revised(scopes=shared, contradicts=held.id, waiting=True)
+        return self._save(waiting, "contradict")
 
     def _free(self, held_id: str) -> None:
         """What contradicted a belief that is gone is contested no longer; the oldest one holds from now on."""
@@ -236,26 +286,27 @@ class Lifecycle:
         return self._succeed(held, agreed, "resolve")
 
     def _succeed(self, old: Belief, new: Belief, verb: Verb) -> Belief:
-        scopes = tuple(dict.fromkeys((*old.scopes, *new.scopes)))
-        successor = new.revised(
-            scopes=scopes,
-            aliases=_merged(new.canonical_name, (old.canonical_name, *new.aliases, *old.aliases)),
-            pinned=old.pinned or new.pinned,
-            version=old.version + 1,
-            supersedes=old.id,
-            updated_at=self.at,
-        )
-        self._name_must_be_free(successor, but=old)
-        past: dict[str, object] = {"epistemic_status": "superseded", "superseded_by": new.id, "updated_at": self.at}
+        """Let a belief take another one's place in its own scopes; in others the old one goes on."""
+        if new.valid_to is not None and new.valid_to <= self.at:
+            raise InvalidInput(f"it ended at {new.valid_to}, so it cannot take the place of what holds: name it apart")
+        elsewhere = tuple(scope for scope in old.scopes if scope not in new.scopes)
+        names = _merged(new.canonical_name, (old.canonical_name, *new.aliases, *old.aliases))
+        heir = new.revised(aliases=names, pinned=old.pinned or new.pinned, updated_at=self.at)
+        self._name_must_be_free(heir, but=old)
+        if elsewhere:
+            self._save(old.revised(scopes=elsewhere, updated_at=self.at), "link")
+            return self._save(heir, verb)
+        heir = heir.revised(version=old.version + 1, supersedes=old.id)
+        past: dict[str, Any] = {"epistemic_status": "superseded", "superseded_by": new.id, "updated_at": self.at}
         self._save(old.revised(valid_to=_end(old, new.valid_from or self.at), **past), "supersede")
-        self._save(successor, verb)
+        self._save(heir, verb)
         for challenger in self.records.challengers(old.id):  # they wait for a decision about what holds now
             self._save(challenger.revised(contradicts=new.id, updated_at=self.at), "link")
-        return successor
+        return heir
 
     def _belief(self, new: NewBelief) -> Belief:
         fields = _fields(new)
-        fields["aliases"] = _merged(new.canonical_name, (*new.replaces, *new.aliases))
+        fields |= {"aliases": _merged(new.canonical_name, (*new.replaces, *new.aliases)), "replaces": ()}
         return Belief(
             **fields,
             id=uuid.uuid4().hex,
@@ -301,12 +352,20 @@ def _first_status(new: NewBelief) -> EpistemicStatus:
 
 
 def _merged(canonical: str, aliases: Sequence[str]) -> tuple[str, ...]:
-    """Aliases in order, each once however it is spelled, without the name itself; the first 25 of them."""
+    """Aliases in order, each once however it is spelled, without the name itself; the first 25 of them.
+
+    Names that are everyday words are told by their spelling, so of them each spelling counts.
+    """
     kept = dict[str, str]()
     for alias in aliases:
-        kept.setdefault(name_key(alias), alias)
-    kept.pop(name_key(canonical), None)
+        kept.setdefault(_sameness(alias), alias)
+    kept.pop(_sameness(canonical), None)
     return tuple([*kept.values()][:MAX_ALIASES])
+
+
+def _sameness(name: str) -> str:
+    key = name_key(name)
+    return name if is_common(key) else key
 
 
 def _end(old: Belief, at: datetime) -> datetime | None:

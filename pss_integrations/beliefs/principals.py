@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pss_integrations.errors import InvalidInput, MissingIdentity
+from pss_integrations.text import is_unicode
 
 PrincipalKind = Literal["user", "team"]
 Right = Literal["read", "write", "admin"]
 
 RIGHTS: tuple[str, ...] = get_args(Right)
 """Each holds those before it."""
+MAX_ID = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,10 @@ class Principal:
             raise MissingIdentity(f"the id of a {self.kind} is missing: give a non-empty string")
         if not isinstance(self.id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"the id of a {self.kind} must be a string, got {type(self.id).__name__}")
-        if self.id != self.id.strip() or "\0" in self.id:
-            raise InvalidInput(f"the id {self.id!r} has blanks around it or holds a NUL character")
+        if self.id != self.id.strip() or "\0" in self.id or not is_unicode(self.id):
+            raise InvalidInput(f"the id {self.id!r} has blanks around it, or holds a NUL or half a character")
+        if len(self.id) > MAX_ID:
+            raise InvalidInput(f"the id of a {self.kind} must have at most {MAX_ID} characters, has {len(self.id)}")
 
     @classmethod
     def user(cls, user_id: str) -> Principal:
@@ -53,7 +57,7 @@ class Principal:
 
         :raises InvalidInput: If the text has another form.
         """
-        kind, colon, name = text.partition(":")
+        kind, colon, name = str(text).partition(":")
         if not colon or kind not in get_args(PrincipalKind):
             raise InvalidInput(f"principal {text!r} is none: write user:ada or team:core")
         return cls("user" if kind == "user" else "team", name)

@@ -25,12 +25,14 @@ class Recall:
     :param open_questions: What is not decided: pinned questions, then those that the query names.
     :param persona: What the user prefers everywhere; pinned preferences are pinned beliefs too where
         ``user:universal`` is among the scopes.
+    :param contested: Ids of those that something contradicts which waits for a decision.
     """
 
     pinned: tuple[Belief, ...]
     relevant: tuple[Belief, ...]
     open_questions: tuple[Belief, ...]
     persona: tuple[Belief, ...]
+    contested: frozenset[str] = frozenset()
 
 
 class BeliefIndex(Protocol):
@@ -65,7 +67,8 @@ def recall(
     :param max_questions: The most open questions.
     """
     held = index.in_scopes(scopes, now)
-    found = [hit.belief for hit in index.search(scopes, query, now)]
+    hits = index.search(scopes, query, now)
+    found = [hit.belief for hit in hits]
     pinned = _leading(one for one in held if one.pinned and not _is_question(one))[: min(max_pinned, max_beliefs)]
     asked = _leading(one for one in held if one.pinned and _is_question(one))
     asked += [one for one in found if _is_question(one) and not one.pinned]
@@ -77,6 +80,7 @@ def recall(
         relevant=tuple(relevant[: max_beliefs - len(pinned)]),
         open_questions=tuple(asked[:max_questions]),
         persona=tuple(sorted(_leading(universal), key=lambda belief: not belief.pinned)),
+        contested=frozenset(hit.belief.id for hit in hits if hit.contested_by),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
 from pss_integrations.beliefs.scopes import Scope
+from pss_integrations.text import is_unicode, normalise
 
 BeliefType = Literal["preference", "decision", "entity", "relation", "open_question"]
 Subtype = Literal["expertise", "style"]
@@ -17,22 +18,32 @@ Source = Literal["user", "assistant", "tool", "import"]
 
 BELIEF_TYPES: tuple[str, ...] = get_args(BeliefType)
 MAX_ALIASES = 25
+MAX_NAME = 200
 
 
 def _text(text: str) -> str:
-    if not (stripped := text.strip()):
-        raise ValueError("must not be blank")
+    stripped = text.strip()
     if "\0" in stripped:
         raise ValueError("must not hold a NUL character")
+    if not is_unicode(stripped):
+        raise ValueError("must not hold half a character (a lone surrogate)")
+    if not normalise(stripped):
+        raise ValueError("must not be blank")
     return stripped
 
 
-def _line(text: str) -> str:
-    return " ".join(_text(text).split())
+def _name(text: str) -> str:
+    line = " ".join(_text(text).split())
+    if len(line) > MAX_NAME:
+        raise ValueError(f"must have at most {MAX_NAME} characters, has {len(line)}")
+    return line
 
 
 def _utc(time: datetime) -> datetime:
-    return time.astimezone(UTC)
+    try:
+        return time.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("is beyond the first or last year") from error
 
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -41,11 +52,11 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
 
 Text = Annotated[str, AfterValidator(_text)]
 """Text that is not blank."""
-Line = Annotated[str, AfterValidator(_line)]
-"""Text on one line: white space runs are one space."""
+Name = Annotated[str, AfterValidator(_name)]
+"""Text on one line of at most 200 characters: white space runs are one space."""
 Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
 """A moment, in UTC; a time without a zone is an error."""
-Names = Annotated[tuple[Line, ...], AfterValidator(_distinct)]
+Names = Annotated[tuple[Name, ...], AfterValidator(_distinct)]
 
 
 class _Value(BaseModel):
@@ -79,14 +90,14 @@ class NewBelief(_Value):
     :param participants: Of a relation: ids or canonical names of the beliefs that it relates, at least two.
     :param relation_type: Of a relation: how they are related, e.g. ``depends_on``.
     :param expertise_domain: Of an expertise: its field, e.g. ``javascript/react``.
-    :param tentative: It is being considered, not settled.
+    :param tentative: It is being considered, not settled; until somebody confirms it.
     :param valid_from: It holds from then on; always, if it is not given.
     :param valid_to: It no longer holds from then on.
     :raises ValidationError: Where a field is unknown, blank or does not belong to the type.
     """
 
     type: BeliefType
-    canonical_name: Line
+    canonical_name: Name
     content: Text
     scopes: Annotated[tuple[Scope, ...], Field(min_length=1), AfterValidator(_distinct)]
     subtype: Subtype | None = None
@@ -94,8 +105,8 @@ class NewBelief(_Value):
     replaces: Names = ()
     why_it_matters: Text | None = None
     participants: Names = ()
-    relation_type: Line | None = None
-    expertise_domain: Line | None = None
+    relation_type: Name | None = None
+    expertise_domain: Name | None = None
     expertise_depth: Depth | None = None
     expertise_evidence_count: Annotated[int, Field(ge=0)] = 0
     confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
@@ -222,7 +233,7 @@ class Correction(_Value):
     :raises ValidationError: Where a field is unknown or blank.
     """
 
-    canonical_name: Line | None = None
+    canonical_name: Name | None = None
     content: Text | None = None
     aliases: Annotated[Names, Field(max_length=MAX_ALIASES)] | None = None
     scopes: Annotated[tuple[Scope, ...], Field(min_length=1), AfterValidator(_distinct)] | None = None

@@ -14,6 +14,7 @@ UNIVERSAL = "user:universal"
 """What holds for a principal everywhere."""
 
 _KINDS = ("user", "domain", "project")
+_MAX_SCOPE = 200
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -28,8 +29,10 @@ def check_scope(scope: str) -> str:
     if not isinstance(scope, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"a scope must be a string, got {type(scope).__name__}")
     kind, colon, name = scope.partition(":")
-    if kind not in _KINDS or not colon or not name or name != name.strip() or "\0" in name or not name.isprintable():
+    if kind not in _KINDS or not colon or not name or name != name.strip() or not name.isprintable():
         raise InvalidInput(f"scope {scope!r} is none: write user:universal, domain:x, domain:x/y or project:x")
+    if len(scope) > _MAX_SCOPE:
+        raise InvalidInput(f"a scope must have at most {_MAX_SCOPE} characters, this one has {len(scope)}")
     if kind == "user" and scope != UNIVERSAL:
         raise InvalidInput(f"scope {scope!r} is none: the only scope of kind 'user' is {UNIVERSAL}")
     return scope

@@ -52,6 +52,7 @@ class PrincipalIndex:
         self._live = dict[str, Belief]()
         self._scopes = defaultdict[str, ScopeIndex](ScopeIndex)
         self._contested = dict[str, tuple[str, ...]]()
+        self._heirs = dict[str, str]()
 
     def __len__(self) -> int:
         """Return how many beliefs it holds."""
@@ -59,20 +60,39 @@ class PrincipalIndex:
 
     def refresh(self, records: Records) -> None:
         """Take over what was changed since the last time, whoever changed it."""
-        seq = records.seq()
+        seq = records.log.seq()
         if seq <= self._seq:
             return
         if self._seq == 0:
             with _uncollected():
-                for belief in records.page(live=True, scopes=None, after=None, limit=None):
+                changed = [*records.page(live=True, scopes=None, after=None, limit=None)]
+                for belief in changed:
                     self._add(belief)
+            self._heirs = records.heirs()
         else:
-            for belief_id, belief in records.changed_since(self._seq).items():
-                self._drop(belief_id)
-                if belief is not None and belief.live:
-                    self._add(belief)
+            changed = self._exchange(records, sorted(records.log.changed_since(self._seq)))
+        for belief in changed:
+            self._bridge(records, belief)
         self._contested = records.contested()
         self._seq = seq
+
+    def _exchange(self, records: Records, ids: Sequence[str]) -> list[Belief]:
+        """Take over what changed; returns what of it is current."""
+        found = [one for belief_id in ids if (one := records.find(belief_id))]
+        for belief_id in ids:
+            self._drop(belief_id)
+        for one in found:
+            if one.supersedes:
+                self._heirs[one.supersedes] = one.id
+            if one.live:
+                self._add(one)
+        return [one for one in found if one.live]
+
+    def _bridge(self, records: Records, heir: Belief) -> None:
+        """Hold what was superseded too, as long as the belief in its place does not hold yet."""
+        past = records.find(heir.supersedes) if heir.supersedes and heir.valid_from else None
+        if past is not None and past.valid_to == heir.valid_from and past.retracted_at is None:
+            self._add(past)
 
     def search(self, scopes: Sequence[str], query: str, now: datetime) -> list[BeliefHit]:
         """Beliefs whose names the query holds, the best first, then what relations among them lead to."""
@@ -108,13 +128,16 @@ class PrincipalIndex:
                     yield belief
 
     def _meant(self, participant: str, scopes: Sequence[str]) -> list[Belief]:
-        """The belief of an id, or those of a canonical name."""
-        if participant in self._live:
-            return [self._live[participant]]
+        """The belief of an id, or what superseded it; else those of a canonical name, else of an alias."""
+        heir = participant
+        while heir not in self._live and heir in self._heirs:
+            heir = self._heirs[heir]
+        if heir in self._live:
+            return [self._live[heir]]
         key = name_key(participant)
         ids = {one for scope in scopes if scope in self._scopes for one in self._scopes[scope].owners(key)}
-        named = (self._live[one] for one in sorted(ids))
-        return [belief for belief in named if name_key(belief.canonical_name) == key]
+        named = [self._live[one] for one in sorted(ids)]
+        return [belief for belief in named if name_key(belief.canonical_name) == key] or named
 
     def _add(self, belief: Belief) -> None:
         self._live[belief.id] = belief

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -9,9 +10,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
+from weakref import WeakSet
+
+from pydantic import ValidationError
 
 from pss_integrations.beliefs import access, transfer
+from pss_integrations.beliefs.checks import (
+    check_aliases,
+    check_count,
+    check_kind,
+    check_principal,
+    check_query,
+    check_source,
+    check_time,
+)
 from pss_integrations.beliefs.database import Database
 from pss_integrations.beliefs.lifecycle import Lifecycle
 from pss_integrations.beliefs.principals import Principal, Right
@@ -39,6 +52,9 @@ class Erasure:
     status: Literal["complete", "pending"]
 
 
+_OPEN = WeakSet["BeliefStore"]()
+
+
 class BeliefStore:
     """Beliefs in a database; safe for several threads and processes.
 
@@ -59,6 +75,7 @@ class BeliefStore:
         self._clock = clock
         self._indexes = OrderedDict[Principal, PrincipalIndex]()
         self._lock = threading.Lock()
+        _OPEN.add(self)
 
     def close(self) -> None:
         """Close the database."""
@@ -100,7 +117,9 @@ class BeliefStore:
         :raises InvalidInput: If ``limit`` is below 0, or ``scopes`` is empty.
         :raises BeliefNotFound: If ``after`` names no belief of this principal.
         """
-        _check_count("limit", limit)
+        check_count("limit", limit)
+        if live is not None:
+            check_kind(live, bool)
         scopes = None if scopes is None else check_scopes(scopes)
         with self._reading(principal, actor) as records:
             return [*records.page(live=live, scopes=scopes, after=after, limit=limit)]
@@ -116,7 +135,7 @@ class BeliefStore:
         :raises BeliefNotFound: If this principal has none of that id.
         """
         with self._reading(principal, actor) as records:
-            return [*records.log([one.id for one in records.chain(belief_id)])]
+            return [*records.log.entries([one.id for one in records.related(belief_id)])]
 
     def as_of(
         self,
@@ -130,11 +149,10 @@ class BeliefStore:
 
         :raises InvalidInput: If the time has no zone.
         """
-        if not isinstance(time, datetime) or time.tzinfo is None:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput("as_of needs a time with its zone, e.g. datetime.now(timezone.utc)")
+        time = check_time("as_of", time)
         scopes = None if scopes is None else check_scopes(scopes)
         with self._reading(principal, actor) as records:
-            then = {change.belief.id: change.belief for change in records.log(until=time)}
+            then = {change.belief.id: change.belief for change in records.log.entries(until=time)}
         return [one for one in then.values() if one.live and (scopes is None or not set(scopes).isdisjoint(one.scopes))]
 
     def search(
@@ -153,10 +171,10 @@ class BeliefStore:
         :param k: The most that are returned; all by default.
         :raises InvalidInput: If there is no scope, the query is no string, or ``k`` is below 0.
         """
-        _check_count("k", k)
+        check_count("k", k)
         scopes = check_scopes(scopes)
         with self._index(principal, actor, query) as index:
-            return index.search(scopes, query, self._clock())[:k]
+            return index.search(scopes, query, self._now())[:k]
 
     def recall(
         self,
@@ -180,10 +198,10 @@ class BeliefStore:
         """
         limits = {"max_beliefs": max_beliefs, "max_pinned": max_pinned, "max_questions": max_questions}
         for name, limit in limits.items():
-            _check_count(name, limit)
+            check_count(name, limit, or_none=False)
         scopes = check_scopes(scopes)
         with self._index(principal, actor, query) as index:
-            return recall(index, scopes, query, self._clock(), **limits)
+            return recall(index, scopes, query, self._now(), **limits)
 
     def explain(
         self,
@@ -205,7 +223,7 @@ class BeliefStore:
                 beliefs = [*records.page(live=None, scopes=None, after=None, limit=None)]
             else:
                 beliefs = [records.get(belief_id)]
-        now = self._clock()
+        now = self._now()
         found = [explanation(one, hits.get(one.id), scopes, query, now) for one in beliefs]
         order = {belief_id: place for place, belief_id in enumerate(hits)}
         return sorted(found, key=lambda one: order.get(one.belief.id, len(order)))
@@ -228,7 +246,7 @@ class BeliefStore:
         :raises InvalidInput: If something that no user said has a confidence below 0.35.
         :raises BeliefConflict: If the scopes hold different beliefs of its name.
         """
-        _check_new(belief)
+        check_kind(belief, NewBelief)
         with self._writing(principal, actor) as life:
             return life.put(belief)
 
@@ -247,8 +265,8 @@ class BeliefStore:
         :param source: Who stands for it.
         :raises BeliefConflict: If it is not current.
         """
-        learned = _check_aliases(aliases)
-        _check_source(source)
+        learned = check_aliases(aliases)
+        check_source(source)
         with self._writing(principal, actor) as life:
             return life.reinforce(life.records.get(belief_id), learned, confirmed=source == "user")
 
@@ -266,7 +284,7 @@ class BeliefStore:
         :param version: The version that was seen; another one is a conflict.
         :raises BeliefConflict: If the other one is not current, or of another version.
         """
-        _check_new(belief)
+        check_kind(belief, NewBelief)
         with self._writing(principal, actor) as life:
             return PutResult(outcome="superseded", belief=life.supersede(_seen(life, belief_id, version), belief))
 
@@ -284,6 +302,7 @@ class BeliefStore:
         :param version: The version that was seen; another one is a conflict.
         :raises BeliefConflict: If it is not current, of another version, or the new name is taken.
         """
+        check_kind(correction, Correction)
         with self._writing(principal, actor) as life:
             return life.correct(_seen(life, belief_id, version), correction)
 
@@ -291,6 +310,7 @@ class BeliefStore:
         self, principal: Principal, belief_id: str, *, pinned: bool = True, actor: Principal | None = None
     ) -> Belief:
         """Pin a belief, so that it is always recalled, or unpin it."""
+        check_kind(pinned, bool)
         with self._writing(principal, actor) as life:
             return life.pin(life.records.get(belief_id), pinned)
 
@@ -309,6 +329,9 @@ class BeliefStore:
         :param answer: Of a question: what was decided; it is put in the same transaction.
         :returns: The question, or what holds now.
         """
+        check_kind(accept, bool)
+        if answer is not None:
+            check_kind(answer, NewBelief)
         with self._writing(principal, actor) as life:
             return life.resolve(life.records.get(belief_id), accept=accept, answer=answer)
 
@@ -320,22 +343,22 @@ class BeliefStore:
     def erase(self, principal: Principal, belief_id: str, *, actor: Principal | None = None) -> Erasure:
         """Delete a belief with all its versions, what contradicted them, the log of both, and what says the same.
 
+        Word for word the same, that is, and of this principal: other current beliefs that say what it says, past ones
+        that say what any of its versions said. What only contradicts another belief is deleted alone.
+
         On PostgreSQL the deletion is logical: the server reuses the space in its own time.
 
         :raises BeliefNotFound: If this principal has none of that id.
         """
         with self._writing(principal, actor) as life:
-            chain = life.records.chain(belief_id)
-            ids = {one.id for one in chain} | {other for one in chain for other in life.records.same_text(one)}
-            life.erase(sorted(ids))
-        return self._erased(principal, len(ids))
+            count = life.erase(belief_id)
+        return self._erased(principal, count)
 
     def erase_all(self, principal: Principal, *, actor: Principal | None = None) -> Erasure:
         """Delete all beliefs of a principal, and the log; of a team it takes an admin."""
         with self._writing(principal, actor, need="admin") as life:
-            ids = [one.id for one in life.records.page(live=None, scopes=None, after=None, limit=None)]
-            life.erase(ids)
-        return self._erased(principal, len(ids))
+            count = life.erase_all()
+        return self._erased(principal, count)
 
     def import_lines(
         self,
@@ -355,7 +378,7 @@ class BeliefStore:
         """
         exported = transfer.read_lines(lines)
         with self._writing(principal, actor) as life:
-            return transfer.write(life.records, exported, on_conflict)
+            return transfer.write(life.records, exported, on_conflict, self._now())
 
     def grant(self, team: Principal, user: Principal, right: Right | None, *, actor: Principal) -> None:
         """Give a user the right to ``read``, ``write`` or ``admin`` a team's beliefs, or take it (``None``).
@@ -366,31 +389,42 @@ class BeliefStore:
         :raises InvalidInput: If the team would be left without an admin.
         """
         for one in (team, user, actor):
-            _check_principal(one)
+            check_principal(one)
         with self._database.writing(str(team)) as connection:
             access.grant(connection, team, user, right, actor)
 
     # --- transactions
 
+    def after_fork(self) -> None:
+        """Share nothing with the process that this one was forked from; called by itself."""
+        self._lock = threading.Lock()
+        self._indexes.clear()
+        self._database.after_fork()
+
+    def _now(self) -> datetime:
+        return check_time("the clock of a store", self._clock())
+
     @contextmanager
     def _reading(self, principal: Principal, actor: Principal | None) -> Generator[Records]:
-        _check_principal(principal)
+        check_principal(principal)
         with self._database.reading() as connection:
             access.check(connection, principal, actor, "read")
             yield Records(connection, principal)
 
     @contextmanager
     def _writing(self, principal: Principal, actor: Principal | None, *, need: Right = "write") -> Generator[Lifecycle]:
-        _check_principal(principal)
+        check_principal(principal)
         with self._database.writing(str(principal)) as connection:
             who = access.check(connection, principal, actor, need)
             records = Records(connection, principal)
-            yield Lifecycle(records, str(who), records.time(self._clock()))
+            try:
+                yield Lifecycle(records, str(who), records.log.time(self._now()))
+            except ValidationError as error:
+                raise InvalidInput(f"no belief: {error.errors()[0]['msg']}") from error
 
     @contextmanager
     def _index(self, principal: Principal, actor: Principal | None, query: str) -> Generator[PrincipalIndex]:
-        if not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a query must be a string, got {type(query).__name__}")
+        check_query(query)
         with self._reading(principal, actor) as records:
             index = self._kept(principal)
             with index.lock:
@@ -418,27 +452,10 @@ def _seen(life: Lifecycle, belief_id: str, version: int | None) -> Belief:
     return belief
 
 
-def _check_principal(principal: object) -> None:
-    if not isinstance(principal, Principal):
-        raise InvalidInput(f"a principal must be made by Principal.user or Principal.team, got {principal!r}")
+def _after_fork() -> None:
+    for store in _OPEN:
+        store.after_fork()
 
 
-def _check_new(belief: object) -> None:
-    if not isinstance(belief, NewBelief):
-        raise InvalidInput(f"a NewBelief is needed, got {type(belief).__name__}")
-
-
-def _check_source(source: object) -> None:
-    if source not in get_args(Source):
-        raise InvalidInput(f"unknown source {source!r}: use {', '.join(get_args(Source))}")
-
-
-def _check_aliases(aliases: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(aliases, str) or not all(isinstance(one, str) and one.strip() for one in aliases):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"aliases must be a list of strings that are not blank, got {aliases!r}")
-    return tuple(" ".join(one.split()) for one in aliases)
-
-
-def _check_count(name: str, value: object) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-        raise InvalidInput(f"{name} must be a whole number from 0, or None for all, got {value!r}")
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

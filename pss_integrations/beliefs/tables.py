@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 
 from sqlalchemy import (
@@ -24,6 +25,7 @@ from pss_integrations.errors import BeliefStorageError
 
 SCHEMA_VERSION = 1
 PENDING_SCRUB = "pending_scrub"
+NOTHING_PENDING = "none"
 
 metadata = MetaData()
 _Seq = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts only INTEGER up by itself
@@ -86,7 +88,9 @@ changes = Table(
     Column("at", Text, nullable=False),  # ISO 8601 of one width, in UTC: it sorts as text
     Column("verb", Text, nullable=False),
     Column("actor", Text, nullable=False),
+    Column("text_key", Text),
     Column("body", Text),  # none: the belief was erased
+    Index("changes_of_a_text", "principal", "text_key"),
     Index("changes_in_order", "principal", "seq"),
     Index("changes_of_a_belief", "principal", "belief_id"),
     sqlite_autoincrement=True,  # a number that was erased is not used again
@@ -114,7 +118,10 @@ def bring_up_to_date(connection: Connection) -> None:
     if not inspect(connection).has_table(meta.name):
         metadata.create_all(connection)
         connection.execute(insert(meta).values(key="schema_version", value=str(SCHEMA_VERSION)))
-    version = int(read_meta(connection, "schema_version") or 0)
+        connection.execute(insert(meta).values(key=PENDING_SCRUB, value=NOTHING_PENDING))
+    said = read_meta(connection, "schema_version") or ""
+    if not said.isdecimal() or not (version := int(said)):
+        raise BeliefStorageError(f"these beliefs have no known schema version: {said!r}")
     if version > SCHEMA_VERSION:
         raise BeliefStorageError(
             f"these beliefs have schema version {version}, this package knows {SCHEMA_VERSION}: update pss-integrations"
@@ -130,11 +137,16 @@ def read_meta(connection: Connection, key: str) -> str | None:
 
 
 def write_meta(connection: Connection, key: str, value: str) -> None:
-    """Write a value about the database as a whole."""
-    if not connection.execute(update(meta).where(meta.c.key == key).values(value=value)).rowcount:
-        connection.execute(insert(meta).values(key=key, value=value))
+    """Write a value about the database as a whole; all of them are there from the start."""
+    connection.execute(update(meta).where(meta.c.key == key).values(value=value))
 
 
 def expect_scrub(connection: Connection) -> None:
-    """Note that text was deleted which still lies in free space."""
-    write_meta(connection, PENDING_SCRUB, "1")
+    """Note that text was deleted which still lies in free space; each time in another way, see ``scrub_done``."""
+    write_meta(connection, PENDING_SCRUB, uuid.uuid4().hex)
+
+
+def scrub_done(connection: Connection, pending: str) -> None:
+    """Take a note back, unless it is a later one."""
+    own = (meta.c.key == PENDING_SCRUB, meta.c.value == pending)
+    connection.execute(update(meta).where(*own).values(value=NOTHING_PENDING))

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pss_integrations.beliefs.records import Records
-from pss_integrations.beliefs.schema import MAX_ALIASES, Belief, Change, NewBelief, Provenance
+from pss_integrations.beliefs.schema import Belief, Change
 from pss_integrations.errors import BeliefConflict, InvalidInput
-from pss_integrations.text import content_words, identifiers, names, normalise
 
 OnConflict = Literal["error", "skip", "replace"]
 
 _HEADER = {"format": "pss-beliefs", "version": 1}
-_LIKING = frozenset("prefers prefer likes like loves love hates hate dislikes dislike wants want enjoys avoids".split())
-_NAME_WORDS = 5
 
 
 class ExportedChange(Change):
@@ -33,6 +31,14 @@ class Exported(BaseModel):
 
     belief: Belief
     changes: Annotated[tuple[ExportedChange, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> Self:
+        if not self.belief.id or "\0" in self.belief.id or {one.belief.id for one in self.changes} != {self.belief.id}:
+            raise ValueError("its changes are those of another belief, or it has no id")
+        if self.changes[-1].belief != self.belief:
+            raise ValueError("its last change does not give the belief")
+        return self
 
     @property
     def substance(self) -> str:
@@ -53,7 +59,7 @@ def lines_of(records: Records) -> list[str]:
 
 def _all(records: Records) -> list[Exported]:
     changes = dict[str, list[ExportedChange]]()
-    for place, change in enumerate(records.log()):
+    for place, change in enumerate(records.log.entries()):
         entry = ExportedChange(**dict(change), place=place)
         changes.setdefault(change.belief.id, []).append(entry)
     beliefs = records.page(live=None, scopes=None, after=None, limit=None)
@@ -65,7 +71,10 @@ def read_lines(lines: Iterable[str]) -> list[Exported]:
 
     :raises InvalidInput: If a line cannot be read, the first one says that it is something else, or two hold one id.
     """
-    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    given = None if isinstance(lines, str) or not isinstance(lines, Iterable) else [*lines]  # pyright: ignore[reportUnnecessaryIsInstance]
+    if given is None or not all(isinstance(line, str) for line in given):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput("an export is a list of lines, each a string")
+    numbered = [(number, line) for number, line in enumerate(given, 1) if line.strip()]
     if not numbered or _loads(*numbered[0]) != _HEADER:
         raise InvalidInput(f"this is no export of beliefs: its first line must be {_json(_HEADER)}")
     found = dict[str, Exported]()
@@ -81,77 +90,58 @@ def read_lines(lines: Iterable[str]) -> list[Exported]:
     return [*found.values()]
 
 
-def write(records: Records, exported: Sequence[Exported], on_conflict: OnConflict) -> int:
+def write(records: Records, exported: Sequence[Exported], on_conflict: OnConflict, now: datetime) -> int:
     """Write beliefs and their log as they were; returns how many were written.
 
+    Versions of one belief, and what contradicted them, are taken or left together.
+
+    :raises InvalidInput: If a change is dated later than now.
     :raises BeliefConflict: If one is there and differs, unless ``on_conflict`` says what to do, or the name of one is
         that of another belief there, unless those are skipped.
     """
-    if on_conflict not in ("error", "skip", "replace"):
-        raise InvalidInput(f"unknown on_conflict {on_conflict!r}: use error, skip or replace")
+    if on_conflict not in get_args(OnConflict):
+        raise InvalidInput(f"unknown on_conflict {on_conflict!r}: use {', '.join(get_args(OnConflict))}")
+    for one in exported:
+        if one.changes[-1].at > now:
+            raise InvalidInput(f"belief {one.belief.id!r} was changed at {one.changes[-1].at}, which is yet to come")
     here = {one.belief.id: one.substance for one in _all(records)}
-    wanted = [one for one in exported if here.get(one.belief.id) != one.substance]
-    coming = {one.belief.id for one in wanted}
-    taken = list[Exported]()
-    for one in wanted:
-        rivals = [other for other in _named_alike(records, one.belief) if other not in coming]
-        differs = one.belief.id in here and on_conflict != "replace"
-        if not (rivals or differs):
-            taken.append(one)
+    taken, gone = list[Exported](), set[str]()
+    for group in _groups(exported):
+        if all(here.get(one.belief.id) == one.substance for one in group):
+            continue
+        coming = {one.belief.id for one in group}
+        there = {other.id for key in coming & here.keys() for other in records.related(key)}
+        rivals = sorted({other for one in group for other in _named_alike(records, one.belief)} - coming - there)
+        if not rivals and (not there or on_conflict == "replace"):
+            taken += group
+            gone |= there
         elif on_conflict != "skip":
-            rival = rivals[0] if rivals else one.belief.id
-            raise BeliefConflict(f"{one.belief.id!r} differs from, or has the name of, {rival!r}, which is there")
+            rival = rivals[0] if rivals else sorted(there)[0]
+            raise BeliefConflict(f"{group[0].belief.id!r} differs from, or has the name of, {rival!r}, which is there")
     log = sorted((change for one in taken for change in one.changes), key=lambda change: change.place)
-    records.restore([one.belief for one in taken], log)
+    records.restore([one.belief for one in taken], log, instead_of=gone)
     return len(taken)
+
+
+def _groups(exported: Sequence[Exported]) -> list[list[Exported]]:
+    """Beliefs with their links, in the order of the first of each group."""
+    group_of = dict[str, list[Exported]]()
+    for one in exported:
+        links = (one.belief.supersedes, one.belief.superseded_by, one.belief.contradicts)
+        near = [group_of[key] for key in links if key in group_of]
+        joined = [one, *(member for group in {id(group): group for group in near}.values() for member in group)]
+        group_of |= {member.belief.id: joined for member in joined}
+        # A link may name one that comes later: it joins when it comes, if it links back; all of ours do.
+    order = {one.belief.id: place for place, one in enumerate(exported)}
+    groups = {id(group): group for group in group_of.values()}.values()
+    return [sorted(group, key=lambda one: order[one.belief.id]) for group in groups]
 
 
 def _named_alike(records: Records, belief: Belief) -> list[str]:
     if not belief.live:
         return []
     named = records.named(belief.canonical_name, belief.scopes, belief.type, canonical=True)
-    return [other.id for other in named if other.id != belief.id]
-
-
-# --- other systems
-
-
-def read_mem0(data: object, scopes: Sequence[str]) -> list[NewBelief]:
-    """Read an export of mem0: a list of memories, or ``{"results": [...]}``.
-
-    Nobody confirmed them, so they are exploratory.
-
-    :param data: Parsed JSON.
-    :param scopes: Where they shall hold.
-    :raises InvalidInput: If it has another form, or holds memories of more than one user.
-    """
-    memories = data.get("results") if isinstance(data, Mapping) else data
-    if not isinstance(memories, Sequence) or not all(
-        isinstance(one, Mapping) and isinstance(one.get("memory"), str) and one["memory"].strip() for one in memories
-    ):
-        raise InvalidInput("this is no export of mem0: a list of objects with a text under 'memory' is needed")
-    users = {one.get("user_id") for one in memories}
-    if len(users) > 1:
-        raise InvalidInput(f"these are memories of {len(users)} users: split them, and import each under its principal")
-    return [*_of_mem0(memories, scopes)]
-
-
-def _of_mem0(memories: Sequence[Mapping[str, Any]], scopes: Sequence[str]) -> Iterator[NewBelief]:
-    for one in memories:
-        text = str(one["memory"])
-        words = normalise(text).split()
-        yield NewBelief.model_validate(
-            {
-                "type": "preference" if not _LIKING.isdisjoint(words[:3]) else "entity",
-                "canonical_name": "_".join(content_words(text)[:_NAME_WORDS]) or " ".join(words[:_NAME_WORDS]),
-                "aliases": tuple(dict.fromkeys((*names(text), *identifiers(text))))[:MAX_ALIASES],
-                "content": text,
-                "scopes": scopes,
-                "confidence": 0.5,
-                "tentative": True,
-                "provenance": Provenance(source="import", turn_id=str(one["id"]) if one.get("id") else None),
-            }
-        )
+    return [other.id for other in named]
 
 
 def _json(value: object) -> str:
@@ -161,5 +151,5 @@ def _json(value: object) -> str:
 def _loads(number: int, line: str) -> object:
     try:
         return json.loads(line)
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise InvalidInput(f"line {number} is no JSON: {error}") from error

@@ -58,7 +58,7 @@ def supersede(
         new = checked(
             NewBelief,
             type=old.type,
-            canonical_name=name or old.canonical_name,
+            canonical_name=old.canonical_name if name is None else name,
             content=content,
             scopes=old.scopes,
             why_it_matters=why,
@@ -213,7 +213,7 @@ def _decision(question: Belief, answer: str, name: str | None) -> NewBelief:
     return checked(
         NewBelief,
         type="decision",
-        canonical_name=name or question.canonical_name,
+        canonical_name=question.canonical_name if name is None else name,
         content=answer,
         scopes=question.scopes,
     )

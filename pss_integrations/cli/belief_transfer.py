@@ -83,7 +83,7 @@ def import_beliefs(
 def _memories(text: str, scopes: Sequence[str]) -> list[NewBelief]:
     from pydantic import ValidationError
 
-    from pss_integrations.beliefs.transfer import read_mem0
+    from pss_integrations.beliefs.mem0 import read_mem0
 
     try:
         return read_mem0(_parsed(text), scopes)

@@ -91,9 +91,9 @@ def forget(
 
 
 def _has_beliefs(home: Path | None, url: str | None) -> bool:
-    """Whether there is a database; opening one that is not there would make it."""
-    database = database_of(home, url)
-    return isinstance(database, str) or database.exists()
+    from pss_integrations.beliefs.database import may_exist
+
+    return may_exist(database_of(home, url))
 
 
 def _count_beliefs(principal: str, actor: str | None, home: Path | None, url: str | None) -> int:

@@ -11,9 +11,10 @@ from typing import Any, Final
 from sqlalchemy import func, insert, select
 
 from pss_integrations.beliefs import UNIVERSAL, Belief, NewBelief, Principal
+from pss_integrations.beliefs.changelog import stamp, text_key
 from pss_integrations.beliefs.database import Database
 from pss_integrations.beliefs.names import name_key
-from pss_integrations.beliefs.records import content_key, stamp
+from pss_integrations.beliefs.records import content_key
 from pss_integrations.beliefs.schema import BeliefType
 from pss_integrations.beliefs.tables import beliefs as belief_rows
 from pss_integrations.beliefs.tables import changes as change_rows
@@ -122,6 +123,7 @@ def _change(owner: str, seq: int, belief: Belief) -> dict[str, Any]:
         "at": stamp(belief.created_at),
         "verb": "put",
         "actor": owner,
+        "text_key": text_key(belief.content),
         "body": belief.model_dump_json(),
     }
 

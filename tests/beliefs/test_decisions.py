@@ -261,3 +261,45 @@ def test_what_was_taken_back_can_be_said_again(store: BeliefStore) -> None:
     assert again.belief.id != gone.id
     assert (again.belief.reinforcement_count, again.belief.version) == (1, 1)
     assert live(store) == [again.belief]
+
+
+def test_a_contradiction_that_is_taken_back_waits_no_more(store: BeliefStore) -> None:
+    settled, challenger = contradiction(store)
+    store.retract(ADA, challenger.id)
+    (hit,) = store.search(ADA, [ATLAS], "broker")
+    assert (hit.belief.id, hit.contested_by) == (settled.id, ())
+    with pytest.raises(BeliefConflict):
+        store.resolve(ADA, challenger.id)
+    assert [belief.id for belief in live(store)] == [settled.id]
+
+
+def test_the_next_contradiction_holds_when_the_first_one_and_what_it_contradicts_are_taken_back(
+    store: BeliefStore,
+) -> None:
+    settled, first = contradiction(store)
+    second = store.put(ADA, new("broker", "Use NATS.", source="tool")).belief
+    store.retract(ADA, first.id)
+    store.retract(ADA, settled.id)
+    assert [belief.id for belief in live(store)] == [second.id]
+
+
+def test_a_user_who_says_what_waits_decides(store: BeliefStore) -> None:
+    _, challenger = contradiction(store)
+    said = store.put(ADA, new("broker", "Use Kafka."))
+    assert (said.outcome, said.belief.id, said.belief.confirmed) == ("superseded", challenger.id, True)
+    assert [belief.id for belief in live(store)] == [challenger.id]
+
+
+def test_a_contradiction_waits_only_where_it_contradicts(store: BeliefStore) -> None:
+    settled = store.put(ADA, new("broker", "Use RabbitMQ.")).belief
+    store.put(ADA, new("broker", "Use Kafka.", source="tool", scopes=(ATLAS, BOREAL)))
+    (elsewhere,) = store.search(ADA, [BOREAL], "broker")
+    (here,) = store.search(ADA, [ATLAS], "broker")
+    assert (elsewhere.belief.content, here.belief.id, len(here.contested_by)) == ("Use Kafka.", settled.id, 1)
+
+
+def test_a_question_is_no_answer(store: BeliefStore) -> None:
+    asked = store.put(ADA, new("auth", "JWT or sessions?", type="open_question")).belief
+    with pytest.raises(InvalidInput):
+        store.resolve(ADA, asked.id, answer=new("auth", "Sessions or JWT?", type="open_question"))
+    assert live(store) == [asked]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from belief_making import ADA, ATLAS, BOB, BOREAL, Clock, found, live, new
 
-from pss_integrations.beliefs import Belief, BeliefStore, Correction, Principal
+from pss_integrations.beliefs import Belief, BeliefStore, Correction, Principal, tables
 from pss_integrations.errors import BeliefNotFound
 
 MARK = "zqxmarker"
@@ -112,7 +112,7 @@ def test_what_says_the_same_goes_too(store: BeliefStore, path: Path) -> None:
     text = f"Use {MARK} for all."
     first = store.put(ADA, new("redis", text)).belief
     store.put(ADA, new("redis", text, scopes=(BOREAL,)))
-    store.put(ADA, new("cache", f"For all, use {MARK}."))
+    store.put(ADA, new("cache", f"USE {MARK}  for all."))
     other = store.put(ADA, new("kafka", "Use Kafka.")).belief
     assert store.erase(ADA, first.id).status == "complete"
     assert store.list(ADA, live=None) == [other]
@@ -229,3 +229,35 @@ def test_a_pending_erasure_outlives_a_store_that_is_opened_while_somebody_reads(
     store.close()
     with BeliefStore(path):
         assert files_with(path) == []
+
+
+def test_the_opposite_in_the_same_words_stays(store: BeliefStore) -> None:
+    said = store.put(ADA, new("orders", "We use Postgres, not MySQL.")).belief
+    opposite = store.put(ADA, new("billing", "We use MySQL, not Postgres.")).belief
+    assert store.erase(ADA, said.id).beliefs == 1
+    assert live(store) == [opposite]
+
+
+def test_a_wrong_guess_goes_alone(store: BeliefStore) -> None:
+    settled = store.put(ADA, new("db", "MySQL.")).belief
+    guess = store.put(ADA, new("db", "Postgres.", source="assistant")).belief
+    store.resolve(ADA, guess.id, accept=False)
+    assert store.erase(ADA, guess.id).beliefs == 1
+    assert live(store) == [settled]
+
+
+def test_what_another_belief_said_once_goes_from_its_log(store: BeliefStore, path: Path) -> None:
+    said = store.put(ADA, new("a", f"{MARK} zebra")).belief
+    other = store.put(ADA, new("b", f"{MARK} zebra")).belief
+    kept = store.correct(ADA, other.id, Correction(content="Nothing."))
+    assert store.erase(ADA, said.id).status == "complete"
+    assert live(store) == [kept]
+    assert files_with(path) == []
+
+
+def test_an_erasure_during_another_one_is_not_forgotten(path: Path) -> None:
+    """The note of one process must not be taken back by another that came before it."""
+    with BeliefStore(path) as store, store._database.writing("schema") as connection:
+        tables.expect_scrub(connection)
+        tables.scrub_done(connection, "an earlier note")
+        assert tables.read_meta(connection, tables.PENDING_SCRUB) != tables.NOTHING_PENDING

@@ -250,3 +250,49 @@ def test_a_belief_in_one_scope_does_not_supersede_in_another(store: BeliefStore)
     assert store.get(ADA, everywhere.id).live
     assert found(store, "redis cache", scopes=[UNIVERSAL]) == [everywhere.id]
     assert found(store, "redis cache", scopes=[BOREAL]) == []
+
+
+def test_everything_that_was_given_up_for_it_is_past(store: BeliefStore) -> None:
+    for name in ("mysql", "mongo"):
+        store.put(ADA, new(name, f"We use {name}."))
+    winner = store.put(ADA, new("postgres", "We use Postgres.", replaces=("MySQL", "Mongo"))).belief
+    assert live(store) == [winner]
+    assert found(store, "mysql") == found(store, "mongo") == [winner.id]
+
+
+def test_what_was_given_up_is_past_where_the_new_one_is_known_too(store: BeliefStore) -> None:
+    store.put(ADA, new("database", "Not settled yet."))
+    store.put(ADA, new("mysql", "We use MySQL."))
+    winner = store.put(ADA, new("database", "We use Postgres.", replaces=("MySQL",))).belief
+    assert live(store) == [winner]
+
+
+def test_a_rejected_name_leads_here_whatever_the_number_of_aliases(store: BeliefStore) -> None:
+    many = tuple(f"alias {number}" for number in range(25))
+    store.put(ADA, new("cache", "Valkey.", aliases=many))
+    heard = store.put(ADA, new("cache", "Valkey.", replaces=("Redis",))).belief
+    assert found(store, "redis") == [heard.id]
+
+
+def test_what_is_said_of_one_scope_changes_no_other(store: BeliefStore) -> None:
+    both = store.put(ADA, new("editor", "Vim.", scopes=(ATLAS, BOREAL))).belief
+    here = store.put(ADA, new("editor", "Emacs.", scopes=(ATLAS,))).belief
+    assert [hit.belief.id for hit in store.search(ADA, [ATLAS], "editor")] == [here.id]
+    (there,) = store.search(ADA, [BOREAL], "editor")
+    assert (there.belief.id, there.belief.content, there.belief.scopes) == (both.id, "Vim.", (BOREAL,))
+
+
+def test_a_relation_leads_to_what_superseded_its_participant(store: BeliefStore) -> None:
+    ids = [store.put(ADA, new(name, f"{name}.")).belief.id for name in ("mysql", "billing")]
+    relates = {"type": "relation", "relation_type": "depends_on", "participants": ids}
+    store.put(ADA, new("billing store", "Billing depends on the database.", **relates))
+    heir = store.supersede(ADA, ids[0], new("postgres", "postgres.")).belief
+    hits = store.search(ADA, [ATLAS], "the billing store")
+    assert heir.id in {hit.belief.id for hit in hits}
+
+
+def test_another_relation_of_the_same_words_is_another_statement(store: BeliefStore) -> None:
+    relates = {"type": "relation", "relation_type": "depends_on"}
+    store.put(ADA, new("link", "Depends.", participants=("a", "b"), **relates))
+    again = store.put(ADA, new("link", "Depends.", participants=("a", "c"), **relates))
+    assert (again.outcome, again.belief.participants) == ("superseded", ("a", "c"))

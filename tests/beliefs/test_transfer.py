@@ -1,13 +1,15 @@
 """Export and import: the same again, whole or not at all, and nobody else's."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from belief_making import ADA, BOB, BOREAL, Clock, found, live, new
 
 from pss_integrations.beliefs import UNIVERSAL, BeliefStore, Correction, Principal, Provenance
-from pss_integrations.errors import BeliefConflict, InvalidInput
+from pss_integrations.errors import BeliefConflict, BeliefNotFound, InvalidInput
 
 
 @pytest.fixture
@@ -203,4 +205,61 @@ def test_two_lines_about_one_belief_are_an_error(store: BeliefStore, full: list[
     other = full[1].replace("quoted", "altered")
     with pytest.raises((InvalidInput, BeliefConflict)):
         store.import_lines(BOB, [*full, other])
+    assert store.list(BOB, live=None) == []
+
+
+def grown(store: BeliefStore) -> tuple[list[str], list[str]]:
+    """Exports of a belief before it was superseded, and after."""
+    store.put(ADA, new("db", "MySQL."))
+    before = store.export(ADA)
+    store.put(ADA, new("db", "Postgres."))
+    return before, store.export(ADA)
+
+
+@pytest.mark.parametrize(("policy", "written", "says"), [("skip", 0, "MySQL."), ("replace", 2, "Postgres.")])
+def test_versions_of_one_belief_are_taken_or_left_together(
+    store: BeliefStore, policy: str, written: int, says: str
+) -> None:
+    before, after = grown(store)
+    store.import_lines(BOB, before)
+    assert store.import_lines(BOB, after, on_conflict=policy) == written
+    assert [belief.content for belief in live(store, BOB)] == [says]
+    assert_linked(store, BOB)
+
+
+def test_an_older_export_in_the_place_of_a_longer_chain_leaves_nothing_of_it(store: BeliefStore) -> None:
+    before, after = grown(store)
+    store.import_lines(BOB, after)
+    renamed = store.correct(BOB, live(store, BOB)[0].id, Correction(canonical_name="database"))
+    assert store.import_lines(BOB, before, on_conflict="replace") == 1
+    assert [belief.content for belief in live(store, BOB)] == ["MySQL."]
+    assert_linked(store, BOB)
+    assert store.supersede(BOB, live(store, BOB)[0].id, new("db", "SQLite.")).belief.version == 2
+    with pytest.raises(BeliefNotFound):
+        store.get(BOB, renamed.id)
+
+
+def assert_linked(store: BeliefStore, principal: Principal) -> None:
+    beliefs = {belief.id: belief for belief in store.list(principal, live=None, limit=None)}
+    for belief in beliefs.values():
+        assert {belief.supersedes, belief.superseded_by} <= {*beliefs, None}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda line: line["changes"][0]["belief"].update(id="another"),
+        lambda line: line["changes"][-1]["belief"].update(content="Something else."),
+        lambda line: line.update(changes=[]),
+        lambda line: line["belief"].update(id=""),
+        lambda line: line["changes"][-1].update(at="2099-01-01T00:00:00Z"),
+    ],
+)
+def test_a_log_that_is_not_the_belief_s_is_refused(store: BeliefStore, spoil: Callable[[dict[str, Any]], Any]) -> None:
+    store.put(ADA, new())
+    header, line = store.export(ADA)
+    document = json.loads(line)
+    spoil(document)
+    with pytest.raises(InvalidInput):
+        store.import_lines(BOB, [header, json.dumps(document)])
     assert store.list(BOB, live=None) == []

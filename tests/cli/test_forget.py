@@ -212,3 +212,9 @@ def test_it_needs_no_torch(compile_tiny: Run, pssi: Run) -> None:
     )
     assert json.loads(run.stdout)["states"]["sessions"] == 1
     assert sessions(pssi) == []
+
+
+def test_a_dry_run_makes_no_database(forget: Told, tmp_path: Path) -> None:
+    database = tmp_path / "never.db"
+    assert forget(*ANN, "--dry-run", "--url", f"sqlite:///{database}")["beliefs"] == 0
+    assert not database.exists()
