@@ -104,7 +104,7 @@ def normalise(text: str) -> str:
 
 def is_unicode(text: str) -> bool:
     """Whether a text can be written as UTF-8; one with half a character (a lone surrogate) cannot."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def tokenize(text: str) -> list[str]:
@@ -156,6 +156,11 @@ def chunks(text: str) -> Iterator[re.Match[str]]:
 def clusters(chunk: str) -> list[str]:
     """Return the characters, each with its marks, of a run of a script without spaces; nothing for other chunks."""
     return _CLUSTER.findall(chunk) if _CLUSTER.match(chunk) else []
+
+
+def opens_sentence(word: re.Match[str]) -> bool:
+    """Whether a word that was found in a text comes first in a sentence or a line of it."""
+    return bool(_SENTENCE_START.search(word.string, max(0, word.start() - 16), word.start()))
 
 
 def bare(word: str) -> str:
@@ -319,7 +324,7 @@ def _are_linked(text: str, left: re.Match[str], right: re.Match[str]) -> bool:
 def _candidate(span: list[re.Match[str]], text: str) -> tuple[int, str, bool] | None:
     """Return start, name and whether it surely is one; ``None`` for a span without a name."""
     first = span[0]
-    opens = bool(_SENTENCE_START.search(text, max(0, first.start() - 16), first.start()))
+    opens = opens_sentence(first)
     words = list(dropwhile(lambda word: _is_no_part(word, opens), span))
     while words and _is_no_part(words[-1], opens=False):
         words.pop()

@@ -1,12 +1,18 @@
 """The README's examples run as they stand, on real weights, one after the other."""
 
+import gc
 import re
+import shlex
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
+from belief_chats import ScriptedChatModel
+from belief_llms import ScriptedLLM
+from typer.testing import CliRunner
 
+from pss_integrations import cli
 from pss_integrations.loaders import load_fields
 
 README = Path(__file__).parents[1] / "README.md"
@@ -52,7 +58,7 @@ def test_python_examples_run(
 
     monkeypatch.setenv("PSS_HOME", str(tmp_path))
     monkeypatch.setattr(Settings, "_llm", MockLLM())
-    compile_it, langchain, llama_index = blocks("python")
+    compile_it, langchain, llama_index = blocks("python")[:3]
     scope: dict[str, Any] = {}
     exec(compile_it, scope)
     assert "ckpt-1177" in capsys.readouterr().out
@@ -63,3 +69,38 @@ def test_python_examples_run(
     scope["manager"].close()
     assert len(searched) == 2
     assert all("v1.9.0" in query for query in searched)
+
+
+# LlamaIndex's own memory leaves its database in memory open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_belief_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fresh session knows what another one settled, in both frameworks."""
+    agent, engine = blocks("python")[3:]
+    monkeypatch.chdir(tmp_path)
+    model, llm = ScriptedChatModel(answers=["Noted.", "In invoices."]), ScriptedLLM(answers=["Noted.", "1 GB."])
+    with_agent: dict[str, Any] = {"your_model": model}
+    with_engine: dict[str, Any] = {"your_llm": llm}
+    exec(agent, with_agent)
+    exec(engine, with_engine)
+    assert "Postgres" in model.system
+    assert any("<pss-beliefs>" in text and "Valkey" in text for _, text in llm.seen)
+    for memory in (with_agent["memory"], with_engine["beliefs"]):
+        memory.close()
+        memory.store.close()
+    with_engine.clear()
+    gc.collect()
+
+
+def test_belief_commands_print_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shown,) = blocks("console")
+    monkeypatch.setenv("PSS_HOME", str(tmp_path))
+    monkeypatch.setenv("PSS_PRINCIPAL", "user:ada")
+    monkeypatch.setenv("COLUMNS", "200")
+    printed = [
+        CliRunner().invoke(cli.app, shlex.split(line)[2:]).stdout
+        for line in shown.splitlines()
+        if line.startswith("$ pssi")
+    ]
+    said = "\n".join(line for line in shown.splitlines() if not line.startswith("$"))
+    ids = re.compile(r"\b[0-9a-f]{8}\b")
+    assert [line.rstrip() for line in ids.sub("ID", "".join(printed)).splitlines()] == ids.sub("ID", said).splitlines()

@@ -8,18 +8,19 @@ first two characters have to agree, they are never left out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
-from typing import Any
 
 from rapidfuzz.distance import OSA
 
-from pss_integrations.beliefs.names import Stretch, Words, is_common
+from pss_integrations.beliefs.filing import Filed, discount
+from pss_integrations.beliefs.names import Stretch, Words, is_common, meets_by_chance
 from pss_integrations.text import clusters
 
 _SHORTEST = 5
 _PREFIX = 2
+_INFLECTED = ("ed", "ing")
 # Longer names are filed by so many characters: two names that are one edit apart have beginnings that are, too. It
 # bounds what a name costs, and what the many longer stretches that begin at a word of a query cost.
 _HEAD = 12
@@ -34,8 +35,10 @@ def objection(name: str, words: str) -> str | None:
     """Say why words that are one edit away from a name are no misspelling of it; ``None`` if they are one.
 
     The edit may be anywhere, spaces included: two words may be run together. The first two characters have to agree,
-    and the name to have five. Words with a digit, and characters of a script without spaces, have to be right.
-    Everyday words are right as they are.
+    and the name to have five. With five, a wrong character makes another word more often than a slip ("scale" for
+    Scala), and so does a missing final s. So does the ending of a verb ("docked" for Docker) in a name of one word.
+    Words with a digit, and characters of a script without spaces, have to be right. Everyday words are right as they
+    are. Without a dictionary, some other words remain: "chrome" is taken for Chroma.
 
     :param name: A name's key.
     :param words: The key of some words of a query.
@@ -48,15 +51,13 @@ def objection(name: str, words: str) -> str | None:
         return "the first two characters differ"
     if is_common(name) or is_common(words):
         return "everyday words have no misspellings"
+    if meets_by_chance(name, words):
+        return "they only stand side by side"
+    if len(name) == _SHORTEST and (_is_wrong_character(name, words) or name == f"{words}s"):
+        return f"in {_SHORTEST} characters none may be wrong, and no final s missing"
+    if " " not in name and words.endswith(_INFLECTED) and not name.endswith(_INFLECTED):
+        return "the words have the ending of a verb"
     return None
-
-
-def discount(counts: Counter[Any], items: Iterable[Any]) -> None:
-    """Take back what ``counts.update(items)`` counted, and hold no zero."""
-    for item in items:
-        counts[item] -= 1
-        if not counts[item]:
-            del counts[item]
 
 
 class Misspellings:
@@ -64,7 +65,7 @@ class Misspellings:
 
     def __init__(self) -> None:
         """Hold none."""
-        self._filed: dict[str, str | tuple[str, ...]] = {}
+        self._filed = Filed()
         self._beginnings = Counter[str]()
 
     def add(self, name: str) -> None:
@@ -72,20 +73,14 @@ class Misspellings:
         if not _may_be_misspelled(name):
             return
         self._beginnings.update(_beginnings(name))
-        for place in _places(name[:_HEAD]):
-            filed = self._filed.setdefault(place, name)
-            if filed is not name:  # few places hold more than one
-                self._filed[place] = (*_each(filed), name)
+        self._filed.add(name, _places(name[:_HEAD]))
 
     def remove(self, name: str) -> None:
         """Remove a name's key."""
         if not _may_be_misspelled(name):
             return
         discount(self._beginnings, _beginnings(name))
-        for place in _places(name[:_HEAD]):
-            rest = tuple(other for other in _each(self._filed.pop(place)) if other != name)
-            if rest:
-                self._filed[place] = rest
+        self._filed.remove(name, _places(name[:_HEAD]))
 
     def find(self, words: Words) -> Iterator[tuple[str, Stretch]]:
         """Yield the keys of misspelled names, each with the words that misspell it."""
@@ -104,17 +99,15 @@ class Misspellings:
             return set()
         # Where no name begins with this word, it is in the word that the slip is, or right after it.
         until = _HEAD if word in self._beginnings else len(word) + 1
-        filed = self._filed
-        places = chain.from_iterable(_places(head, until) for head in _heads(words, first))
-        return set(chain.from_iterable(_each(filed[place]) for place in places if place in filed))
+        return self._filed.at(chain.from_iterable(_places(head, until) for head in _heads(words, first)))
+
+
+def _is_wrong_character(name: str, words: str) -> bool:
+    return len(name) == len(words) and sorted(name) != sorted(words)
 
 
 def _may_be_misspelled(name: str) -> bool:
     return len(name) >= _SHORTEST and not is_common(name) and not all(map(_is_rigid, name.split(" ")))
-
-
-def _each(filed: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (filed,) if isinstance(filed, str) else filed
 
 
 def _beginnings(name: str) -> set[str]:

@@ -1,8 +1,8 @@
 """Search of beliefs in memory: admitted by name or alias, then ranked by BM25F.
 
-Admission is look-up, not scoring: a belief comes if one of its names stands in the query as a whole, at most one edit
-away, and for no other reason. So there is no threshold, and a large store finds what a small one finds. Ranking only
-orders what was admitted.
+Admission is look-up, not scoring: a belief comes if one of its names stands in the query as a whole, as it is, written
+otherwise or one edit away, and for no other reason. So there is no threshold, and a large store finds what a small one
+finds. Ranking only orders what was admitted.
 """
 
 from __future__ import annotations
@@ -10,37 +10,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
-from math import log
 from operator import itemgetter
+from typing import NamedTuple
 
-from pss_integrations.beliefs.fuzzy import Misspellings, discount, edits_between, objection
-from pss_integrations.beliefs.names import Lexeme, Stretch, Words, joined, lexemes, misreading, name_key, spelled
+from pss_integrations.beliefs import variants
+from pss_integrations.beliefs.filing import discount
+from pss_integrations.beliefs.fuzzy import Misspellings, edits_between, objection
+from pss_integrations.beliefs.names import Stretch, Words, lexemes, misreading, name_key, spelled
+from pss_integrations.beliefs.ranking import Corpus, Document, Group, distinct
 from pss_integrations.beliefs.schema import Belief
-from pss_integrations.text import FUNCTION_WORDS, tokenize
+from pss_integrations.beliefs.variants import Asked, Variants
 
-_Tokens = tuple[str, ...]
-_Found = tuple[str, str, "NameMatch"]  # belief id, name key, match
-
-
-@dataclass(frozen=True, slots=True)
-class BM25F:
-    """Parameters of the ranking, by field: canonical_name, aliases, content, why_it_matters.
-
-    Tenure boosts names by 14 and aliases by 5 (arXiv 2605.11325); the text, which it does not search, counts once.
-    ``k1`` and ``b`` are Lucene's, but aliases know neither length nor repetition: they are ways to ask, not a text,
-    and more of them must not make one count less (a belief with 25 aliases fell from 7.7 to 1.6 there).
-    """
-
-    weights: tuple[float, ...] = (14.0, 5.0, 1.0, 1.0)
-    b: tuple[float, ...] = (0.75, 0.0, 0.75, 0.75)
-    k1: float = 1.2
-
-
-_BM25F = BM25F()
-# In a small store function words are as rare as names, and would outweigh them.
-_UNRANKED = frozenset(tokenize(" ".join(FUNCTION_WORDS)))
+_TAKEN = "these words name another belief"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +31,7 @@ class NameMatch:
 
     :param name: The canonical name or alias, as the belief has it.
     :param words: The words of the query.
-    :param edits: 0 if they are the name, 1 if they misspell it.
+    :param edits: 0 if they are the name or a variant of it, such as its plural, 1 if they misspell it.
     """
 
     name: str
@@ -73,59 +55,31 @@ class Match:
     names: tuple[NameMatch, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """What is looked up and ranked of a belief.
+class _Found(NamedTuple):
+    belief_id: str
+    key: str
+    name: str
+    words: Stretch
+    edits: int
 
-    :param spellings: Name keys, each with the names that have it.
-    :param fields: Tokens of each field, in the order of :class:`BM25F`; of the aliases each once.
-    """
-
-    spellings: dict[str, tuple[str, ...]]
-    fields: tuple[_Tokens, ...]
-
-    @classmethod
-    def of(cls, belief: Belief) -> _Document:
-        spellings: dict[str, tuple[str, ...]] = {}
-        words = [lexemes(name) for name in belief.names]
-        for name, own in zip(belief.names, words, strict=True):
-            if own:  # a name without any word, such as "!!!", is never asked for
-                key = joined(own)
-                spellings[key] = (*spellings.get(key, ()), name)
-        fields = (
-            _name_tokens(words[:1]),
-            tuple(dict.fromkeys(_name_tokens(words[1:]))),
-            tuple(tokenize(belief.content)),
-            tuple(tokenize(belief.why_it_matters or "")),
-        )
-        return cls(spellings, fields)
+    @property
+    def match(self) -> NameMatch:
+        return NameMatch(self.name, spelled(self.words.lexemes), self.edits)
 
 
-class _Group:
-    """Beliefs of an index that have the same scopes, and what BM25F counts of them."""
+class _Claims:
+    """Which words of a query name which beliefs."""
 
-    def __init__(self, documents: Iterable[tuple[str, _Document]] = ()) -> None:
-        self.documents: dict[str, _Document] = {}
-        self.frequencies = Counter[str]()
-        self.tokens = Counter[int]()
-        self.filled = Counter[int]()
-        for belief_id, document in documents:
-            self.add(belief_id, document)
+    def __init__(self, found: Iterable[_Found]) -> None:
+        self._over = defaultdict[int, dict[int, set[str]]](lambda: defaultdict(set))
+        for one in found:
+            for place in range(one.words.first, one.words.after):
+                self._over[place][one.words.after].add(one.belief_id)
 
-    def add(self, belief_id: str, document: _Document) -> None:
-        self.documents[belief_id] = document
-        self.frequencies.update(set(chain.from_iterable(document.fields)))
-        for field, tokens in enumerate(document.fields):
-            self.tokens[field] += len(tokens)
-            self.filled[field] += bool(tokens)
-
-    def remove(self, belief_id: str) -> _Document:
-        document = self.documents.pop(belief_id)
-        discount(self.frequencies, set(chain.from_iterable(document.fields)))
-        for field, tokens in enumerate(document.fields):
-            self.tokens[field] -= len(tokens)
-            self.filled[field] -= bool(tokens)
-        return document
+    def hold(self, words: Stretch, belief_id: str) -> bool:
+        """Whether words are among those that name another belief."""
+        spans = self._over.get(words.first, {})
+        return any(after >= words.after and ids != {belief_id} for after, ids in spans.items())
 
 
 class ScopeIndex:
@@ -136,10 +90,11 @@ class ScopeIndex:
     """
 
     def __init__(self) -> None:
-        self.groups = defaultdict[frozenset[str], _Group](_Group)
+        self.groups = defaultdict[frozenset[str], Group](Group)
         self._group_of: dict[str, frozenset[str]] = {}
         self._owners: dict[str, dict[str, tuple[str, ...]]] = {}  # name key, belief id, spellings
-        self._sizes = Counter[int]()
+        self.sizes = Counter[int]()
+        self._variants = Variants()
         self._misspellings = Misspellings()
 
     def __len__(self) -> int:
@@ -149,13 +104,14 @@ class ScopeIndex:
     def put(self, belief: Belief) -> None:
         """Add a belief, or replace the one with its id."""
         self.remove(belief.id)
-        document = _Document.of(belief)
+        document = Document.of(belief)
         scopes = self._group_of[belief.id] = frozenset(belief.scopes)
         self.groups[scopes].add(belief.id, document)
         for key, spellings in document.spellings.items():
             if key not in self._owners:
                 self._owners[key] = {}
-                self._sizes[_size(key)] += 1
+                self.sizes[_size(key)] += 1
+                self._variants.add(key)
                 self._misspellings.add(key)
             self._owners[key][belief.id] = spellings
 
@@ -168,7 +124,8 @@ class ScopeIndex:
             del self._owners[key][belief_id]
             if not self._owners[key]:
                 del self._owners[key]
-                discount(self._sizes, [_size(key)])
+                discount(self.sizes, [_size(key)])
+                self._variants.remove(key)
                 self._misspellings.remove(key)
         if not self.groups[scopes].documents:
             del self.groups[scopes]
@@ -179,24 +136,31 @@ class ScopeIndex:
 
     def exact(self, words: Words) -> Iterator[_Found]:
         """Find names that stand in a query."""
-        for size in self._sizes:
+        for size in self.sizes:
             for first, key in words.keys(size):
-                if key in self._owners:
-                    yield from self._read(key, words.stretch(first, size))
+                if key not in self._owners:
+                    continue
+                found = words.stretch(first, size)
+                for belief_id, spellings in self._owners[key].items():
+                    name = next((name for name in spellings if misreading(name, found) is None), None)
+                    if name is not None:
+                        yield _Found(belief_id, key, name, found, 0)
 
-    def misspelled(self, words: Words, indexes: Sequence[ScopeIndex]) -> Iterator[_Found]:
-        """Find names that stand in a query misspelled, where the words are no other belief's name."""
-        for key, found in self._misspellings.find(words):
+    def variants(self, asked: Asked, indexes: Sequence[ScopeIndex]) -> Iterator[_Found]:
+        """Find names that stand in a query written otherwise, where the words are no other belief's name."""
+        for key, found in self._variants.find(asked):
             others = set(chain.from_iterable(index.owners(found.key) for index in indexes))
             for belief_id, spellings in self._owners[key].items():
-                if others <= {belief_id}:
-                    yield belief_id, key, NameMatch(spellings[0], spelled(found.lexemes), 1)
+                name = next((name for name in spellings if variants.objection(name, found) is None), None)
+                if name is not None and others <= {belief_id}:
+                    yield _Found(belief_id, key, name, found, 0)
 
-    def _read(self, key: str, found: Stretch) -> Iterator[_Found]:
-        for belief_id, spellings in self._owners[key].items():
-            meant = next((name for name in spellings if misreading(name, found) is None), None)
-            if meant is not None:
-                yield belief_id, key, NameMatch(meant, spelled(found.lexemes), 0)
+    def misspelled(self, words: Words, claims: _Claims) -> Iterator[_Found]:
+        """Find names that stand in a query misspelled, where the words do not belong to another belief's name."""
+        for key, found in self._misspellings.find(words):
+            for belief_id, spellings in self._owners[key].items():
+                if not claims.hold(found, belief_id):
+                    yield _Found(belief_id, key, spellings[0], found, 1)
 
 
 def search_indexes(indexes: Sequence[ScopeIndex], query: str) -> list[Match]:
@@ -210,15 +174,18 @@ def search_indexes(indexes: Sequence[ScopeIndex], query: str) -> list[Match]:
     :return: Each belief once, by score from high to low, then by id; empty where nothing is named.
     """
     words = Words(query)
+    written = [found for index in indexes for found in index.exact(words)]
+    asked = Asked(words, (size for index in indexes for size in index.sizes))
+    written += [found for index in indexes for found in index.variants(asked, indexes)]
+    claims = _Claims(written)
+    misspelled = (found for index in indexes for found in index.misspelled(words, claims))
     names: dict[str, dict[str, NameMatch]] = defaultdict(dict)
-    exact = (found for index in indexes for found in index.exact(words))
-    misspelled = (found for index in indexes for found in index.misspelled(words, indexes))
-    for belief_id, key, match in chain(exact, misspelled):
-        names[belief_id].setdefault(key, match)
+    for found in chain(written, misspelled):
+        names[found.belief_id].setdefault(found.key, found.match)
     if not names:
         return []
-    corpus, asked = _Corpus(_distinct(indexes)), frozenset(tokenize(query)) - _UNRANKED
-    matches = [corpus.match(belief_id, asked, found) for belief_id, found in names.items()]
+    corpus = Corpus(distinct(index.groups for index in indexes), query)
+    matches = [_match(corpus, belief_id, found) for belief_id, found in names.items()]
     return sorted(matches, key=lambda match: (-match.score, match.belief_id))
 
 
@@ -236,78 +203,30 @@ def why_not(belief: Belief, query: str) -> str:
     return nearest[1]
 
 
+def _match(corpus: Corpus, belief_id: str, found: dict[str, NameMatch]) -> Match:
+    document = corpus.document(belief_id)
+    names = tuple(found[key] for key in document.spellings if key in found)
+    return Match(belief_id, corpus.score(document, (match.name for match in names)), names)
+
+
 def _reasons(name: str, words: Words) -> Iterator[tuple[int, str]]:
-    """Yield why words that are at most two edits away from a name are not taken for it, with the edits."""
+    """Yield why words that are near to a name are not taken for it, with how near they are."""
     key = name_key(name)
-    for size in range(max(1, _size(key) - 1), _size(key) + 2):
+    for size in range(1, max(_size(key) + 1, variants.MOST_APART) + 1):
         for first, there in words.keys(size):
-            edits = edits_between(key, there)
-            if edits <= 2 and len(key) > 2 * edits:  # everything is near to a shorter name
-                yield edits, _reason(name, words.stretch(first, size), edits)
+            edits, found = edits_between(key, there), words.stretch(first, size)
+            if edits == 0:
+                yield 0, misreading(name, found) or f"{name!r} does occur in the query"
+            elif variants.are_variants(key, there):
+                yield 1, _denial(name, found, variants.objection(name, found) or _TAKEN)
+            elif edits == 1 and len(key) > 2:  # everything is near to a shorter name
+                yield 1, _denial(name, found, f"one edit away, but {objection(key, there) or _TAKEN}")
+            elif edits == 2 and len(key) > 4:
+                yield 2, _denial(name, found, "two edits away")
 
 
-def _reason(name: str, found: Stretch, edits: int) -> str:
-    if edits == 0:
-        return misreading(name, found) or f"{name!r} does occur in the query"
-    why = "two edits away"
-    if edits == 1:
-        why = f"one edit away, but {objection(name_key(name), found.key) or 'these words name another belief'}"
+def _denial(name: str, found: Stretch, why: str) -> str:
     return f"{spelled(found.lexemes)!r} is not {name!r}: {why}"
-
-
-class _Corpus:
-    """What is ranked together."""
-
-    def __init__(self, groups: Sequence[_Group]) -> None:
-        self._groups = groups
-        self._count = sum(len(group.documents) for group in groups)
-        tokens, filled = Counter[int](), Counter[int]()
-        for group in groups:
-            tokens.update(group.tokens)
-            filled.update(group.filled)
-        self._averages = [tokens[field] / (filled[field] or 1) for field in range(len(_BM25F.weights))]
-        self._idf = cache(self._lucene_idf)
-
-    def match(self, belief_id: str, asked: frozenset[str], found: dict[str, NameMatch]) -> Match:
-        """Rank a belief for what was asked and, where that is misspelled or cut otherwise, for its names found."""
-        document = next(group.documents[belief_id] for group in self._groups if belief_id in group.documents)
-        names = tuple(found[key] for key in document.spellings if key in found)
-        wanted = asked.union(_name_tokens(lexemes(match.name) for match in names))
-        occurrences = self._weighted(document, wanted)
-        # Sorted, so that one more term can only add, however sums of floats round.
-        score = sum(self._idf(term) * x / (_BM25F.k1 + x) for term, x in sorted(occurrences.items()))
-        return Match(belief_id, score, names)
-
-    def _weighted(self, document: _Document, wanted: frozenset[str]) -> dict[str, float]:
-        """Return the weighted occurrences of the wanted terms, each field's by its length."""
-        occurrences: dict[str, float] = defaultdict(float)
-        for tokens, weight, b, average in zip(document.fields, _BM25F.weights, _BM25F.b, self._averages, strict=True):
-            if tokens:
-                each = weight / (1 - b + b * len(tokens) / average)
-                for token in tokens:
-                    if token in wanted:
-                        occurrences[token] += each
-        return occurrences
-
-    def _lucene_idf(self, term: str) -> float:
-        holding = sum(group.frequencies[term] for group in self._groups)
-        return log(1 + (self._count - holding + 0.5) / (holding + 0.5))
-
-
-def _distinct(indexes: Iterable[ScopeIndex]) -> list[_Group]:
-    """Return the groups that make up some indexes, with each belief once."""
-    distinct: dict[frozenset[str], _Group] = {}
-    for index in indexes:
-        for scopes, group in index.groups.items():
-            known = distinct.setdefault(scopes, group)
-            if known is not group and known.documents.keys() != group.documents.keys():
-                distinct[scopes] = _Group({**group.documents, **known.documents}.items())
-    return list(distinct.values())
-
-
-def _name_tokens(names: Iterable[Sequence[Lexeme]]) -> _Tokens:
-    """Tokenize names as they are compared: "redis_cache" has the words of "redis cache"."""
-    return tuple(tokenize("\n".join(map(spelled, names))))
 
 
 def _size(key: str) -> int:

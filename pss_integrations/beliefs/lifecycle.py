@@ -6,39 +6,27 @@ supersedes; what was only inferred never does: it waits beside what it contradic
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 from pss_integrations.beliefs.changelog import text_key
-from pss_integrations.beliefs.names import is_common, name_key
-from pss_integrations.beliefs.records import Records
+from pss_integrations.beliefs.names import name_key
 from pss_integrations.beliefs.schema import (
-    MAX_ALIASES,
     Belief,
     Correction,
-    EpistemicStatus,
     NewBelief,
     PutResult,
-    Verb,
 )
+from pss_integrations.beliefs.steps import Steps, check_confidence, merged_names
 from pss_integrations.errors import BeliefConflict, InvalidInput
 from pss_integrations.text import normalise
 
-MIN_CONFIDENCE = 0.35
 PROMOTE_AFTER = 5
 PROMOTE_AGE = timedelta(hours=48)
 
 
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
-    """Changes to the beliefs of one principal, all made at one time by one actor."""
-
-    records: Records
-    actor: str
-    at: datetime
+class Lifecycle(Steps):
+    """What can be done to the beliefs of one principal."""
 
     def put(self, new: NewBelief) -> PutResult:
         """Add what is new, reinforce what is known, and see to what contradicts.
@@ -46,7 +34,7 @@ class Lifecycle:
         :raises InvalidInput: If what nobody said is too unsure to be kept.
         :raises BeliefConflict: If the scopes hold different beliefs of its name.
         """
-        _check_confidence(new)
+        check_confidence(new)
         known, given_up = self._same_subject(new), self._given_up_for(new)
         if known is None and given_up:
             known, *given_up = given_up
@@ -59,7 +47,7 @@ class Lifecycle:
         return result.model_copy(update={"similar": tuple(similar)})
 
     def _create(self, new: NewBelief) -> PutResult:
-        return PutResult(outcome="created", belief=self._save(self._belief(new), "put"))
+        return PutResult(outcome="created", belief=self.save(self.made_of(new), "put"))
 
     def _meet(self, known: Belief, new: NewBelief) -> PutResult:
         """See to a new belief about something that is known."""
@@ -69,7 +57,7 @@ class Lifecycle:
             if self._says_the_same(challenger, new):
                 if new.explicit:
                     return PutResult(outcome="superseded", belief=self._decide(challenger, accept=True))
-                return PutResult(outcome="contradicted", belief=self._counted(challenger, new.aliases))
+                return PutResult(outcome="contradicted", belief=self.counted(challenger, new.aliases))
         if new.explicit:
             return PutResult(outcome="superseded", belief=self.supersede(known, new))
         return PutResult(outcome="contradicted", belief=self._contradict(known, new))
@@ -83,7 +71,7 @@ class Lifecycle:
         :param confirmed: Whether a user stands for it now.
         :raises BeliefConflict: If it is not current.
         """
-        self._must_be_live(belief)
+        self.must_be_live(belief)
         confirmed = confirmed or belief.confirmed
         status = belief.epistemic_status
         if belief.type != "open_question":
@@ -92,7 +80,7 @@ class Lifecycle:
             often = belief.reinforcement_count + 1 >= PROMOTE_AFTER
             if confirmed or (often and self.at - belief.created_at >= PROMOTE_AGE):
                 status = "active"
-        return self._counted(
+        return self.counted(
             belief.revised(confirmed=confirmed, tentative=belief.tentative and not confirmed, epistemic_status=status),
             aliases,
         )
@@ -104,25 +92,25 @@ class Lifecycle:
 
         :raises BeliefConflict: If the old one is not current, or the new name is that of a third one.
         """
-        self._must_be_live(old)
+        self.must_be_live(old)
         if new.type != old.type:
             raise InvalidInput(f"a {old.type} cannot be superseded by a {new.type}")
-        _check_confidence(new)
-        return self._succeed(old, self._belief(new), "put")
+        check_confidence(new)
+        return self.succeed(old, self.made_of(new), "put")
 
     def correct(self, belief: Belief, correction: Correction) -> Belief:
         """Change a belief by hand; a former name stays as an alias, and the user stands for the result.
 
         :raises BeliefConflict: If it is not current, or the new name is that of another one.
         """
-        self._must_be_live(belief)
+        self.must_be_live(belief)
         changes = {key: value for key, value in correction if value is not None}
         if not changes:
             raise InvalidInput("a correction needs something to change")
         name = correction.canonical_name or belief.canonical_name
         former = () if name_key(name) == name_key(belief.canonical_name) else (belief.canonical_name,)
         kept = belief.aliases if correction.aliases is None else correction.aliases
-        changes["aliases"] = _merged(name, (*former, *kept))
+        changes["aliases"] = merged_names(name, (*former, *kept))
         corrected = belief.revised(
             **changes,
             version=belief.version + 1,
@@ -131,13 +119,13 @@ class Lifecycle:
             epistemic_status=belief.epistemic_status if belief.type == "open_question" else "active",
             updated_at=self.at,
         )
-        self._name_must_be_free(corrected, but=belief)
-        return self._save(corrected, "correct")
+        self.name_must_be_free(corrected, but=belief)
+        return self.save(corrected, "correct")
 
     def pin(self, belief: Belief, pinned: bool) -> Belief:
         """Pin a belief, so that it is always recalled, or unpin it."""
-        self._must_be_live(belief)
-        return self._save(belief.revised(pinned=pinned, updated_at=self.at), "pin")
+        self.must_be_live(belief)
+        return self.save(belief.revised(pinned=pinned, updated_at=self.at), "pin")
 
     def resolve(self, belief: Belief, *, accept: bool, answer: NewBelief | None) -> Belief:
         """Answer an open question, or decide about what contradicts another belief.
@@ -152,13 +140,13 @@ class Lifecycle:
             return self._decide(belief, accept)
         if belief.type != "open_question":
             raise InvalidInput(f"{belief.id!r} is neither an open question nor does it contradict anything")
-        self._must_be_live(belief)
+        self.must_be_live(belief)
         if answer is not None and answer.type == "open_question":
             raise InvalidInput("a question is no answer: put it, and leave this one open")
         if answer is not None:
             self.put(answer)
-        resolved = self._save(belief.revised(resolved_at=self.at, updated_at=self.at), "resolve")
-        self._free(belief.id)
+        resolved = self.save(belief.revised(resolved_at=self.at, updated_at=self.at), "resolve")
+        self.free(belief.id)
         return resolved
 
     def retract(self, belief: Belief) -> Belief:
@@ -166,8 +154,8 @@ class Lifecycle:
         if belief.retracted_at is not None:
             return belief
         taken_back = belief.revised(retracted_at=self.at, waiting=False, updated_at=self.at)
-        retracted = self._save(taken_back, "retract")
-        self._free(belief.id)
+        retracted = self.save(taken_back, "retract")
+        self.free(belief.id)
         return retracted
 
     def erase(self, belief_id: str) -> int:
@@ -198,11 +186,11 @@ class Lifecycle:
         linked = self.records.linked_to(gone)
         self.records.erase(ids, actor=self.actor, at=self.at)
         for held in sorted({one.contradicts or "" for one in linked if one.waiting}.intersection(ids)):
-            self._free(held)
+            self.free(held)
         for one in linked:
             links = {key: getattr(one, key) for key in ("supersedes", "superseded_by", "contradicts")}
             ended = {key: None for key, link in links.items() if link in ids}
-            self._save(self.records.get(one.id).revised(**ended), "link")
+            self.save(self.records.get(one.id).revised(**ended), "link")
 
     # --- parts of the above
 
@@ -241,134 +229,31 @@ class Lifecycle:
         if new.explicit:
             wider = dict.fromkeys((*known.scopes, *new.scopes))
             why = new.why_it_matters or known.why_it_matters
-            aliases = _merged(known.canonical_name, (*new.replaces, *known.aliases))
+            aliases = merged_names(known.canonical_name, (*new.replaces, *known.aliases))
             known = known.revised(
                 scopes=tuple(wider), why_it_matters=why, aliases=aliases, pinned=known.pinned or new.pinned
             )
-            self._name_must_be_free(known, but=known)
+            self.name_must_be_free(known, but=known)
         return self.reinforce(known, new.aliases, confirmed=new.explicit)
-
-    def _counted(self, belief: Belief, aliases: Sequence[str]) -> Belief:
-        heard = {"reinforcement_count": belief.reinforcement_count + 1, "last_reinforced_at": self.at}
-        names = _merged(belief.canonical_name, (*belief.aliases, *aliases))
-        return self._save(belief.revised(aliases=names, updated_at=self.at, **heard), "reinforce")
 
     def _contradict(self, held: Belief, new: NewBelief) -> Belief:
         """Let it wait where it contradicts something; elsewhere nothing speaks against it."""
         elsewhere = tuple(scope for scope in new.scopes if scope not in held.scopes)
         if elsewhere:
-            self._save(self._belief(new).revised(scopes=elsewhere), "put")
+            self.save(self.made_of(new).revised(scopes=elsewhere), "put")
         shared = tuple(scope for scope in new.scopes if scope in held.scopes)
-        waiting = self._belief(new).revised(scopes=shared, contradicts=held.id, waiting=True)
-        return self._save(waiting, "contradict")
-
-    def _free(self, held_id: str) -> None:
-        """What contradicted a belief that is gone is contested no longer; the oldest one holds from now on."""
-        waiting = self.records.challengers(held_id)
-        if not waiting:
-            return
-        first, *others = waiting
-        named = self.records.named(first.canonical_name, first.scopes, first.type, canonical=True)
-        if named:  # its name is another one's meanwhile: that is what it contradicts now
-            holds, others = named[0], waiting
-        else:
-            holds = self._save(first.revised(waiting=False, updated_at=self.at), "link")
-        for other in others:
-            self._save(other.revised(contradicts=holds.id, updated_at=self.at), "link")
+        waiting = self.made_of(new).revised(scopes=shared, contradicts=held.id, waiting=True)
+        return self.save(waiting, "contradict")
 
     def _decide(self, challenger: Belief, accept: bool) -> Belief:
         self._must_wait(challenger)
         held = self.records.get(challenger.contradicts or "")
         if not accept:
-            self._save(challenger.revised(retracted_at=self.at, waiting=False, updated_at=self.at), "resolve")
+            self.save(challenger.revised(retracted_at=self.at, waiting=False, updated_at=self.at), "resolve")
             return held
         agreed = challenger.revised(contradicts=None, waiting=False, confirmed=True, epistemic_status="active")
-        return self._succeed(held, agreed, "resolve")
-
-    def _succeed(self, old: Belief, new: Belief, verb: Verb) -> Belief:
-        """Let a belief take another one's place in its own scopes; in others the old one goes on."""
-        if new.valid_to is not None and new.valid_to <= self.at:
-            raise InvalidInput(f"it ended at {new.valid_to}, so it cannot take the place of what holds: name it apart")
-        elsewhere = tuple(scope for scope in old.scopes if scope not in new.scopes)
-        names = _merged(new.canonical_name, (old.canonical_name, *new.aliases, *old.aliases))
-        heir = new.revised(aliases=names, pinned=old.pinned or new.pinned, updated_at=self.at)
-        self._name_must_be_free(heir, but=old)
-        if elsewhere:
-            self._save(old.revised(scopes=elsewhere, updated_at=self.at), "link")
-            return self._save(heir, verb)
-        heir = heir.revised(version=old.version + 1, supersedes=old.id)
-        past: dict[str, Any] = {"epistemic_status": "superseded", "superseded_by": new.id, "updated_at": self.at}
-        self._save(old.revised(valid_to=_end(old, new.valid_from or self.at), **past), "supersede")
-        self._save(heir, verb)
-        for challenger in self.records.challengers(old.id):  # they wait for a decision about what holds now
-            self._save(challenger.revised(contradicts=new.id, updated_at=self.at), "link")
-        return heir
-
-    def _belief(self, new: NewBelief) -> Belief:
-        fields = _fields(new)
-        fields |= {"aliases": _merged(new.canonical_name, (*new.replaces, *new.aliases)), "replaces": ()}
-        return Belief(
-            **fields,
-            id=uuid.uuid4().hex,
-            epistemic_status=_first_status(new),
-            confirmed=new.explicit,
-            created_at=self.at,
-            updated_at=self.at,
-            last_reinforced_at=self.at,
-        )
+        return self.succeed(held, agreed, "resolve")
 
     def _must_wait(self, challenger: Belief) -> None:
         if not challenger.waiting:
             raise BeliefConflict(f"{challenger.id!r} was decided about before: it does not wait any more")
-
-    def _must_be_live(self, belief: Belief) -> None:
-        if belief.superseded_by is not None:
-            raise BeliefConflict(f"{belief.id!r} was superseded by {belief.superseded_by!r}: name that one")
-        if not belief.live:
-            raise BeliefConflict(f"{belief.id!r} is not current: answered, taken back, or waiting for a decision")
-
-    def _name_must_be_free(self, new: NewBelief, *, but: Belief) -> None:
-        for other in self.records.named(new.canonical_name, new.scopes, new.type, canonical=True):
-            if other.id != but.id:
-                raise BeliefConflict(f"{new.canonical_name!r} is the name of {other.id!r}: supersede that one")
-
-    def _save(self, belief: Belief, verb: Verb) -> Belief:
-        return self.records.save(belief, verb, actor=self.actor, at=self.at)
-
-
-def _check_confidence(new: NewBelief) -> None:
-    if new.provenance.source != "user" and new.confidence < MIN_CONFIDENCE:
-        raise InvalidInput(f"confidence {new.confidence} is below {MIN_CONFIDENCE}: too unsure to be kept")
-
-
-def _fields(new: NewBelief) -> dict[str, Any]:
-    return {name: getattr(new, name) for name in NewBelief.model_fields}
-
-
-def _first_status(new: NewBelief) -> EpistemicStatus:
-    if new.type == "open_question" or new.tentative or new.provenance.source == "import":
-        return "exploratory"
-    return "active" if new.provenance.source == "user" else "inferred"
-
-
-def _merged(canonical: str, aliases: Sequence[str]) -> tuple[str, ...]:
-    """Aliases in order, each once however it is spelled, without the name itself; the first 25 of them.
-
-    Names that are everyday words are told by their spelling, so of them each spelling counts.
-    """
-    kept = dict[str, str]()
-    for alias in aliases:
-        kept.setdefault(_sameness(alias), alias)
-    kept.pop(_sameness(canonical), None)
-    return tuple([*kept.values()][:MAX_ALIASES])
-
-
-def _sameness(name: str) -> str:
-    key = name_key(name)
-    return name if is_common(key) else key
-
-
-def _end(old: Belief, at: datetime) -> datetime | None:
-    """When what is superseded ends to hold; unchanged if it had not begun, or had ended before."""
-    begun = old.valid_from is None or old.valid_from < at
-    return min(old.valid_to or at, at) if begun else old.valid_to

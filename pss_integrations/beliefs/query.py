@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-_FENCE = re.compile(r"\s{0,3}(?P<fence>`{3,}|~{3,})[^`]*")
+# In a list a fence is indented, or stands behind the mark; in a quotation behind ">".
+_FENCE = re.compile(r"(?P<before>(?:[\s>]|[-*+]\s|\d{1,9}[.)]\s)*+)(?P<fence>`{3,}|~{3,})[^`]*")
+_CODE = re.compile(r"```(?=[^`\n]*[ \t])[^`\n]*+```")
 _EMPHASIS = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
 _MARKERS = re.compile(r"`|\*\*")
 
 _TRACEBACK = "Traceback (most recent call last)"
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(?::.*)?\s*")
-_THROWN = re.compile(r".{0,100}?(?:Error|Exception|Throwable)\b")
+_THROWN = re.compile(r".{0,100}?(?:Error|Exception|Throwable)\b|(?:panic|fatal error): ")
 _PYTHON_FRAME = re.compile(r'\s*File "[^"]*", line \d')
 _AT = re.compile(r"\s*at |[^\s@]*@\S*\s*\Z")
 _POSITION = re.compile(
@@ -26,13 +28,17 @@ _POSITION = re.compile(
     """,
     re.VERBOSE,
 )
+_GO_FRAME = re.compile(r"goroutine \d{1,9} \[|\[signal |\s++\S+\.go:\d{1,9}(?: \+0x[0-9a-f]+)?\s*\Z")
+_GO_CALL = re.compile(r"created by |[^\s(]++\(")  # the line before that of the position
 _CAUSE = re.compile(r"\s*(?:Caused by: |\.\.\. \d+ (?:more|common frames omitted))")
 
 _NOISE = re.compile(
     r"""
     (?<![a-z]) [a-z][a-z0-9+.-]{0,20}:// [!-~]*                                        # URL
     | (?<!\w) www\. [!-~]+
-    | (?:(?<!\w)< | (?-i:<(?![A-Z]))) (?:/?[a-z] | [!?]) [^<>]{0,400} >                # tag, but not Result<T>
+    | < (?: [/!?] [^<>]{0,400}                                                         # tag
+      | [a-z][\w:.-]{0,40}+ \s [^<>=/]{0,400}+ [=/] [^<>]{0,400}
+      | (?:(?<!\w.) [a-z][\w:.-]{0,40}+ | br|hr|b|i|em|strong|p) \s?/? ) >             # but not Map<string, T>
     | & (?: \#\w{1,8} | [a-z]{2,8} ) ;
     | \b [0-9a-f]{8} (?:-[0-9a-f]{4}){3} - [0-9a-f]{12} \b                             # UUID
     | \b 0x[0-9a-f]{4,}+ \b
@@ -44,34 +50,47 @@ _SOLID = re.compile(r"[!-~]+")
 _AROUND = "\"'()[]{}<>,;:!?*|"
 _LINE_NUMBER = re.compile(r"(?::\d{1,9}){1,2}\Z")
 _ROOTED = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\]+[\w.~$@*-]")
-_FOLDERS = frozenset({"src", "lib", "bin", "usr", "var", "tmp", "dist", "node_modules", "site-packages"})
+_FOLDERS = frozenset({"src", "lib", "bin", "usr", "var", "tmp", "dist"})
+_PACKAGES = frozenset({"node_modules", "site-packages"})
 # ".js", ".io" and ".net" end names of products, too: "Express/Node.js".
-_FILE = re.compile(r"[\w@.$*+-]*\.(?!(?:js|io|net|ai)\Z)[a-z]\w{0,7}")
+_FILE = re.compile(
+    r"""
+    [\w@.$*+-]*\. (?: py[iw]? | ipynb | tsx? | jsx | [cm]js | vue | svelte | html? | s?css | java | kts? | go | rs | rb
+    | php | cs | cc? | cpp | hh? | hpp | swift | scala | sql | sh | bash | zsh | ps1 | jsonl? | ya?ml | toml | ini | cfg
+    | conf | env | lock | xml | proto | tf | md | rst | txt | log | [ct]sv | pdf | docx? | xlsx? | png | jpe?g | svg
+    | zip | gz | tar | so | dll | exe | jar | whl )
+    """,
+    re.VERBOSE,
+)
 _HOST = re.compile(r"[\w.-]+\.(?:com|org|edu|gov|dev)")
 
 
 def clean_query(text: str) -> str:
     """Take out what is not asked in words, so that no name is found in it.
 
-    Fenced code blocks, stack traces of Python, Java and JavaScript, file paths, URLs, HTML and XML tags, UUIDs and
-    long hexadecimal numbers go. What stands in back-ticks within a line or in ``**bold**`` stays, as plain words;
-    so do ``try/catch``, ``CI/CD``, dates, versions and identifiers.
+    Code blocks, stack traces of Python, Java, JavaScript and Go, file paths, URLs, HTML and XML tags, UUIDs and long
+    hexadecimal numbers go. What stands in back-ticks within a line or in ``**bold**`` stays, as plain words, if it is
+    no path; so do ``try/catch``, ``CI/CD``, dates, versions and identifiers.
 
-    :return: One line; white space runs are one space.
+    :return: Lines without blank ones; white space runs in a line are one space.
     """
     prose = "\n".join(_without_traces(_without_fences(text.splitlines())))
-    return " ".join(_MARKERS.sub(" ", "".join(_cleaned(prose))).split())
+    cleaned = _MARKERS.sub(" ", "".join(_cleaned(_CODE.sub(" ", prose))))
+    return "\n".join(filter(None, (" ".join(line.split()) for line in cleaned.splitlines())))
 
 
 def _without_fences(lines: Iterable[str]) -> Iterator[str]:
-    """Drop fenced blocks; one that is not closed runs to the end, as in CommonMark."""
-    fence = ""
+    """Drop fenced blocks; one that is not closed runs to the end (of the quotation it is in), as in CommonMark."""
+    fence, margin = "", " \t"
     for line in lines:
+        if ">" in margin and not line.lstrip().startswith(">"):
+            fence, margin = "", " \t"
         if fence:
-            if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+            rest = line.strip(margin)
+            if rest.startswith(fence) and not rest.strip(fence[0]):
                 fence = ""
         elif opening := _FENCE.fullmatch(line):
-            fence = opening["fence"]
+            fence, margin = opening["fence"], " \t>" if ">" in opening["before"] else " \t"
         else:
             yield line
 
@@ -84,10 +103,10 @@ def _without_traces(lines: Iterable[str]) -> Iterator[str]:
         if _TRACEBACK in line:
             yield held
             held, in_python = line[: line.index(_TRACEBACK)], True
-        elif in_python and (line[:1].isspace() or not line):
+        elif (in_python and line[:1].isspace()) or not line.strip():
             continue
         elif _is_frame(line):
-            held = "" if _THROWN.match(held) else held
+            held = "" if _THROWN.match(held) or (_GO_FRAME.match(line) and _GO_CALL.match(held)) else held
         elif in_python and _RAISED.fullmatch(line):
             in_python = False
         else:
@@ -98,7 +117,7 @@ def _without_traces(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _is_frame(line: str) -> bool:
-    if _PYTHON_FRAME.match(line) or _CAUSE.match(line) or line.startswith(_CHAINED):
+    if _PYTHON_FRAME.match(line) or _GO_FRAME.match(line) or _CAUSE.match(line) or line.startswith(_CHAINED):
         return True
     return bool(_AT.match(line) and _POSITION.search(line))
 
@@ -107,7 +126,7 @@ def _cleaned(prose: str) -> Iterator[str]:
     at = 0
     for emphasised in _EMPHASIS.finditer(prose):
         yield _without_noise(prose[at : emphasised.start()])
-        yield emphasised[emphasised.lastindex or 0]
+        yield _SOLID.sub(_unless_path, emphasised[emphasised.lastindex or 0])
         at = emphasised.end()
     yield _without_noise(prose[at:])
 
@@ -127,6 +146,8 @@ def _is_path(solid: str) -> bool:
         return False
     path = _LINE_NUMBER.sub("", solid.strip(_AROUND).rstrip("."))
     segments = re.split(r"[/\\]+", path)
-    if _ROOTED.match(path) or not _FOLDERS.isdisjoint(segments):
+    if _ROOTED.match(path) or not _PACKAGES.isdisjoint(segments):
+        return True
+    if not _FOLDERS.isdisjoint(segments) and (len(segments) > 2 or "." in segments[-1]):  # not "src/Redis vs Kafka"
         return True
     return bool(len(segments) > 1 and (_FILE.fullmatch(segments[-1]) or _HOST.fullmatch(segments[0])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -17,8 +17,9 @@ from pss_integrations.cli.output import print_json, print_table, progress_bars, 
 if TYPE_CHECKING:
     from pss_integrations.evaluation.record import RunRecord
     from pss_integrations.evaluation.suites import Setup
+    from pss_integrations.protocols import Embedder
 
-app = typer.Typer(no_args_is_help=True, help="Measure retrieval with states, controls and baselines.")
+app = typer.Typer(no_args_is_help=True, help="Measure retrieval with states and beliefs, controls and baselines.")
 
 _ENCODER = "all-minilm-l6-v2"
 
@@ -141,6 +142,81 @@ def run_sessions(
     _finish(record, out, as_json)
 
 
+@app.command("precisionmembench")
+def run_precisionmembench(
+    data: Annotated[Path, typer.Option("--data", help="A folder with beliefs.json, cases.json and session.json.")],
+    dense: Annotated[bool, typer.Option("--dense/--no-dense", help="Compare with MiniLM vectors, too.")] = True,
+    out: Out = _RUNS,
+    as_json: Json = False,
+) -> None:
+    """Run PrecisionMemBench on the belief store, beside searches by similarity whose cut-offs are tuned on it.
+
+    The record holds the ids of the beliefs, and no text of them.
+    """
+    from pss_integrations.evaluation.precisionmembench import load_benchmark
+    from pss_integrations.evaluation.precisionmembench_plots import write_plots
+    from pss_integrations.evaluation.precisionmembench_record import run_benchmark
+
+    run = run_benchmark(load_benchmark(data), _encoder() if dense else None, say)
+    folder, found = run.save(out), run.result()
+    plots = write_plots(found, folder)
+    if as_json:
+        print_json({**found, "folder": str(folder), "plots": list(map(str, plots))})
+        return
+    print_table(
+        ["method", "passed", "mean precision", "mean recall", "drift"],
+        [[name, *_figures(one)] for name, one in found["methods"].items()],
+    )
+    for name, differences in found["failed"].items():
+        say(f"{name}: {'; '.join(differences)}")
+    say(f"Record and plots: {folder}")
+
+
+@app.command("reorientation")
+def run_reorientation(as_json: Json = False) -> None:
+    """Count what a session start costs with beliefs and without, and what it then knows, over five packaged dialogues.
+
+    Beliefs are taken from the earlier sessions by rules. Tokens are counted by the default backbone's tokenizer if it
+    is in the cache, and estimated if not.
+    """
+    from pss_integrations.evaluation import reorientation
+
+    counter = reorientation.token_counter(DEFAULT_MODEL)
+    result = reorientation.evaluate_reorientation(reorientation.load_dialogues(), counter)
+    if as_json:
+        print_json(result)
+        return
+    figures = [*result["totals"]]
+    print_table(
+        ["dialogue", *(name.replace("_", " ") for name in figures)],
+        [[one["id"], *(str(one[name]) for name in figures)] for one in result["dialogues"]],
+    )
+    typer.echo(reorientation.in_words(result))
+
+
+@app.command("extraction")
+def run_extraction(
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Dialogues as JSON Lines. [default: those of the package]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Count which beliefs the rules take from dialogues, and which a reader would: precision and recall by kind.
+
+    Of the packaged dialogues one half was looked at when the rules were written (dev), the other was not (heldout).
+    """
+    from pss_integrations.beliefs.extraction import RuleExtractor
+    from pss_integrations.evaluation.extraction import evaluate_extraction
+
+    found = evaluate_extraction(data, RuleExtractor())
+    if as_json:
+        print_json(found)
+        return
+    rows = {**found["kinds"], **found.get("halves", {}), "all": found}
+    figures = ("dialogues", "beliefs", "extracted", "matched", "precision", "recall")
+    print_table(["", *figures], [[name, *(_figure(one[figure]) for figure in figures)] for name, one in rows.items()])
+
+
 @app.command("report")
 def report(
     run: Annotated[Path, typer.Argument(help="A run's folder, or its run.json.")],
@@ -150,6 +226,25 @@ def report(
     from pss_integrations.evaluation.record import RunRecord
 
     _print(RunRecord.load(run), run if run.is_dir() else run.parent, as_json)
+
+
+def _encoder() -> Embedder:
+    from pss_integrations.retrieval import TransformerEmbedder
+
+    fetch_weights(_ENCODER)
+    return TransformerEmbedder(_ENCODER)
+
+
+def _figures(method: Mapping[str, Any]) -> list[str]:
+    means = (method[name] for name in ("mean_precision", "mean_recall", "drift"))
+    passed = f"{method['passed']} of {method['cases']}"
+    return [passed, *("not defined" if mean is None else f"{mean:.3f}" for mean in means)]
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "not defined"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def _audit(seed: int, as_json: bool) -> None:

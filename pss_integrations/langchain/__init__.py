@@ -1,6 +1,12 @@
-"""Session state for LangChain: a query transformer, and a retriever that wraps any other."""
+"""LangChain: session state for any retriever, and a belief memory for chains and agents.
 
+The names of the belief memory are loaded when they are first used; ``BeliefStateMiddleware`` needs the package
+``langchain`` as well.
+"""
+
+from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from pss_integrations.errors import MissingExtra
 
@@ -11,4 +17,40 @@ from pss_integrations.langchain.convert import to_messages
 from pss_integrations.langchain.query_transformer import PSSQueryTransformer
 from pss_integrations.langchain.retriever import GuardedRouterRetriever
 
-__all__ = ["GuardedRouterRetriever", "PSSQueryTransformer", "to_messages"]
+if TYPE_CHECKING:
+    from pss_integrations.langchain.belief_models import llm_extractor
+    from pss_integrations.langchain.belief_tools import create_manage_belief_tool, create_search_belief_tool
+    from pss_integrations.langchain.memory import BeliefStateMemory
+    from pss_integrations.langchain.middleware import BeliefStateMiddleware
+    from pss_integrations.langchain.sidecar import SidecarChatModel
+
+_HOMES = {
+    "BeliefStateMemory": "memory",
+    "BeliefStateMiddleware": "middleware",
+    "SidecarChatModel": "sidecar",
+    "create_manage_belief_tool": "belief_tools",
+    "create_search_belief_tool": "belief_tools",
+    "llm_extractor": "belief_models",
+}
+
+__all__ = [
+    "BeliefStateMemory",
+    "BeliefStateMiddleware",
+    "GuardedRouterRetriever",
+    "PSSQueryTransformer",
+    "SidecarChatModel",
+    "create_manage_belief_tool",
+    "create_search_belief_tool",
+    "llm_extractor",
+    "to_messages",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -20,6 +20,11 @@ from pss_integrations.beliefs.query import clean_query
         "meet at the office",
         "微服务/Redis 怎么用",
         "R&D and Q&A; 10.0.0.0/8",
+        "is a<redis and kafka>b a Map<string, Redis> or List<string>",
+        "write <name here> or <b or c>",
+        "AWS/Redis.io, src/Redis vs Kafka, client/lib design and bin/tmp",
+        "panic: the main.Redis() call",
+        "first\nsecond",
         "",
     ],
 )
@@ -34,23 +39,30 @@ def test_plain_words_stay(query: str) -> None:
         ("`` `foo` `` and ```bar```", "foo and bar"),
         ("`Redis`'s TTL, **`kept` too**", "Redis's TTL, kept too"),
         (
-            "`src/redis.py`, `<Suspense>` and `https://kept.example`",
-            "src/redis.py, <Suspense> and https://kept.example",
+            "`src/redis.py`, `<Suspense>`, **lib/redis/**, `CI/CD` and `https://kept.example`",
+            ", <Suspense>, , CI/CD and https://kept.example",
         ),
         ("why src/cache/redis.py:12, fails", "why fails"),
         ("see ./run ../lib ~/x /usr/local/redis/bin now", "see now"),
         (r"open C:\Users\kim\redis.txt or \\host\redis now", "open or now"),
-        ("packages/redis/index.ts, node_modules/redis and **/*.ts", "and"),
+        ("packages/redis/index.ts, node_modules/redis, redis/notes.md and **/*.ts", "and"),
+        ("src/redis/ or src/redis/cache or src/redis.js or lib\\redis.py", "or or or"),
         ("请看src/redis/main.py文件", "请看 文件"),
         ("see https://example.com/redis?x=1 and www.example.com/redis now", "see and now"),
         ("看https://example.com/redis这里", "看 这里"),
         ("github.com/redis/redis is it", "is it"),
         ("<b>bold</b> text<br/>more &nbsp; <Tag redis='1'/>", "bold text more"),
+        ("so<a href='/redis'>see</a> <redis> x<i>y</i><img src=redis>", "so see x y"),
         ("at deadbeefcafe1234 and 550e8400-e29b-41d4-a716-446655440000 0x7fff5694dc58 x", "at and x"),
-        ("before\n```py\nimport redis\n```\nafter", "before after"),
-        ("before\n~~~~\n~~~\nredis\n~~~~\nafter", "before after"),
+        ("before\n```py\nimport redis\n```\nafter", "before\nafter"),
+        ("before\n~~~~\n~~~\nredis\n~~~~\nafter", "before\nafter"),
+        ("why ```python import redis``` or ```SELECT 1```?", "why or ?"),
+        ("- so\n    ```py\n    import redis\n    ```\nafter", "- so\nafter"),
+        ("1. ~~~\n   redis\n   ~~~\nafter", "after"),
+        ("> ```\n> redis\n> ```\n> after", "> after"),
+        ("> ```\n> redis\nafter\n```\nredis", "after"),
         ("before\n```\nnever closed redis", "before"),
-        ("two\n\n  lines\there", "two lines here"),
+        ("two\n\n  lines\there", "two\nlines here"),
     ],
 )
 def test_what_is_no_question_goes(query: str, cleaned: str) -> None:
@@ -83,10 +95,19 @@ Uncaught TypeError: redis.get is not a function
     at async Promise.all (index 0)
     at file:///app/redis.mjs:3:1"""
 
+GO = """\
+panic: redis is away
 
-@pytest.mark.parametrize("trace", [PYTHON, JAVA, JAVASCRIPT])
+goroutine 1 [running]:
+main.(*Redis).Get(0x1400001, {0x14, 0x2})
+\t/app/redis.go:12 +0x1d
+created by redis.Watch in goroutine 1
+\t/app/watch.go:7 +0x2f"""
+
+
+@pytest.mark.parametrize("trace", [PYTHON, JAVA, JAVASCRIPT, GO])
 def test_stack_traces_go_and_the_question_around_them_stays(trace: str) -> None:
-    assert clean_query(f"Why is that?\n{trace}\nWhat should I try?") == "Why is that? What should I try?"
+    assert clean_query(f"Why is that?\n{trace}\nWhat should I try?") == "Why is that?\nWhat should I try?"
 
 
 def test_text_before_a_traceback_on_its_line_stays() -> None:
@@ -119,6 +140,14 @@ def test_text_before_a_traceback_on_its_line_stays() -> None:
         " " * 200_000,
         "\\" * 200_000,
         "a://" * 50_000,
+        "``` " * 50_000,
+        "```" + "a " * 100_000,
+        "> - 1. " * 30_000 + "x",
+        "<a " + "= " * 100_000,
+        "<a =" * 50_000,
+        "a<b / " * 33_000,
+        " " + "a.go" * 50_000,
+        "a.py" * 50_000 + "/" + "b.py" * 50_000,
     ],
     ids=lambda text: repr(text[:12]),
 )

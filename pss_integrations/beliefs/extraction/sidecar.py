@@ -1,0 +1,159 @@
+"""The block of JSON in which an answering model says what it learned, and its removal from what users see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pss_integrations.beliefs.extraction.items import answers_of, belief_of, distinct, is_said, read_lists
+from pss_integrations.beliefs.extraction.observation import NewAliases, Observation
+from pss_integrations.beliefs.schema import BeliefType, NewBelief, Provenance
+from pss_integrations.beliefs.scopes import check_scopes
+from pss_integrations.types import Message
+
+SIDECAR_START = "<<<SIDECAR_JSON>>>"
+SIDECAR_END = "<<<END_SIDECAR>>>"
+
+SIDECAR_PROMPT = f"""\
+After your answer, append one block that no user will see: a line {SIDECAR_START}, one JSON object, a line \
+{SIDECAR_END}. Record in it what this exchange settled that will still matter in later conversations, and nothing \
+else; if there is nothing, leave the block out. The keys of the object, each a list that may be missing:
+- "new_beliefs": objects {{"type": "preference" | "decision" | "entity", "canonical_name": "snake_case_subject", \
+"content": "One short sentence in the third person, negation kept.", "aliases": ["other words for it"], \
+"replaces": ["names of what was given up for it"], "why_it_matters": "only if the user said why", \
+"said_by": "user" | "assistant", "confidence": 0.0 to 1.0}}
+- "belief_updates": the same objects, for something on record that changed; keep its type and canonical_name.
+- "entity_updates": the same objects, for what became of an entity on record.
+- "possible_alias_candidates": objects {{"canonical_name": "of something on record", "aliases": ["what it was called"]}}
+- "new_open_questions": objects {{"canonical_name": "...", "content": "What is undecided."}}
+- "resolved_open_questions": objects {{"canonical_name": "of the question", "answer": "canonical_name of the belief"}}
+Leave out guesses, hypotheticals, what others do or like, what was said for this turn only, and your own suggestions \
+unless the user took them up. What you conclude yourself is said by the assistant."""
+"""Instruction for the answering model, to be added to its system prompt."""
+
+_BLOCK = re.compile(rf"{re.escape(SIDECAR_START)}(.*?)(?:{re.escape(SIDECAR_END)}|\Z)", re.DOTALL)
+_BELIEFS: dict[str, BeliefType] = {
+    "new_beliefs": "decision",
+    "belief_updates": "decision",
+    "entity_updates": "entity",
+    "new_open_questions": "open_question",
+}
+_KEYS = (*_BELIEFS, "possible_alias_candidates", "resolved_open_questions")
+
+
+def strip_sidecar(text: str) -> str:
+    """Return a whole answer without its blocks; one that is not ended goes to the end of the text."""
+    return _BLOCK.sub("", text)
+
+
+class SidecarStripper:
+    """Takes the block out of an answer while it is streamed, wherever its chunks begin and end.
+
+    What might be the beginning of a marker is held back until it is known. All that :meth:`feed` and :meth:`finish`
+    return is together what :func:`strip_sidecar` makes of the whole text.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._inside = False
+
+    def feed(self, chunk: str) -> str:
+        """Return what may be shown now."""
+        self._held += chunk
+        shown: list[str] = []
+        while True:
+            marker = SIDECAR_END if self._inside else SIDECAR_START
+            before, found, after = self._held.partition(marker)
+            if not found:
+                break
+            self._show(before, shown)
+            self._held, self._inside = after, not self._inside
+        kept = _partial(self._held, marker)
+        self._show(self._held[: len(self._held) - kept], shown)
+        self._held = self._held[len(self._held) - kept :]
+        return "".join(shown)
+
+    def finish(self) -> str:
+        """Return the rest at the end of the stream: what looked like a marker and was none."""
+        rest, self._held = self._held, ""
+        return "" if self._inside else rest
+
+    def _show(self, text: str, shown: list[str]) -> None:
+        if not self._inside:
+            shown.append(text)
+
+
+def _partial(text: str, marker: str) -> int:
+    """How many characters at the end of a text may begin a marker."""
+    return next((size for size in range(len(marker) - 1, 0, -1) if text.endswith(marker[:size])), 0)
+
+
+class SidecarExtractor:
+    """Takes beliefs from the blocks in assistant messages; needs no further call of a model.
+
+    An item counts as said by the user if the model says so and one of its names stands in what the user said before;
+    else it was inferred by the assistant.
+
+    :param source_model: The model that answers, for the provenance.
+    """
+
+    def __init__(self, *, source_model: str | None = None) -> None:
+        self._source_model = source_model
+
+    def extract(self, messages: Sequence[Message], scopes: Sequence[str]) -> Observation:
+        """Return what the blocks hold; see :class:`Extractor`. Broken items are skipped, and the reason is logged."""
+        scopes = check_scopes(scopes)
+        blocks = [*_blocks(messages)]
+        beliefs = distinct(
+            self._belief(block, item, kind, scopes) for block in blocks for kind, item in block.beliefs()
+        )
+        return Observation(
+            beliefs,
+            answers=tuple(
+                answer for block in blocks for answer in answers_of(block.get("resolved_open_questions"), beliefs)
+            ),
+            aliases=tuple(known for block in blocks for known in _aliases(block.get("possible_alias_candidates"))),
+        )
+
+    def _belief(self, block: _Block, item: Any, kind: BeliefType, scopes: Sequence[str]) -> NewBelief | None:
+        claims_user = isinstance(item, Mapping) and cast("Mapping[str, Any]", item).get("said_by") == "user"
+        source = "user" if claims_user and is_said(item, block.said) else "assistant"
+        provenance = Provenance(source=source, turn_id=block.message.id, source_model=self._source_model)
+        return belief_of(item, scopes, provenance, type=kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A block: the message that holds it, what the user said before, and its lists by key."""
+
+    message: Message
+    said: tuple[str, ...]
+    lists: dict[str, list[Any]]
+
+    def get(self, key: str) -> list[Any]:
+        return self.lists.get(key, [])
+
+    def beliefs(self) -> Iterator[tuple[BeliefType, Any]]:
+        """Items with the type that they have if they give none."""
+        for key, kind in _BELIEFS.items():
+            for item in self.get(key):
+                yield kind, item
+
+
+def _blocks(messages: Sequence[Message]) -> Iterator[_Block]:
+    for number, message in enumerate(messages):
+        if message.role == "assistant":
+            said = tuple(one.text for one in messages[:number] if one.role == "user")
+            for text in _BLOCK.findall(message.text):
+                yield _Block(message, said, read_lists(text, _KEYS))
+
+
+def _aliases(items: Sequence[Any]) -> Iterator[NewAliases]:
+    for item in items:
+        match item:
+            case {"canonical_name": str(name), "aliases": [*aliases]} if name.strip():
+                yield NewAliases(name, tuple(alias for alias in aliases if isinstance(alias, str) and alias.strip()))
+            case _:
+                pass

@@ -1,0 +1,56 @@
+"""What a memory reads in a list of messages, and what it adds to one; no message is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from pss_integrations.langchain.convert import to_messages
+from pss_integrations.types import Message
+
+
+def last_query(messages: Sequence[BaseMessage]) -> str:
+    """Text of the last message of the user; ``""`` if there is none."""
+    return next((str(one.text) for one in reversed(messages) if isinstance(one, HumanMessage)), "")
+
+
+def turn_start(messages: Sequence[BaseMessage]) -> int:
+    """Where the last turn begins: with the last messages of the user that follow each other."""
+    start = max((at for at, one in enumerate(messages) if isinstance(one, HumanMessage)), default=len(messages))
+    while start > 0 and isinstance(messages[start - 1], HumanMessage):
+        start -= 1
+    return start
+
+
+def spoken(messages: Sequence[BaseMessage]) -> list[Message]:
+    """What user and assistant said, in words; results of tools and summaries written by a middleware are neither."""
+    said = [one for one in messages if isinstance(one, HumanMessage | AIMessage) and not _is_summary(one)]
+    return [one for one in to_messages(said) if one.text.strip()]
+
+
+def with_told(messages: Sequence[BaseMessage], text: str) -> list[BaseMessage]:
+    """Return copies of the messages, with a text at the end of the first system message, or in a new one.
+
+    :param text: What is told; nothing is added for ``""``.
+    """
+    copies = [one.model_copy() for one in messages]
+    if not text:
+        return copies
+    for at, one in enumerate(copies):
+        if isinstance(one, SystemMessage):
+            return [*copies[:at], extended(one, text), *copies[at + 1 :]]
+    return [extended(None, text), *copies]
+
+
+def extended(system: SystemMessage | None, text: str) -> SystemMessage:
+    """Return a system message with a text at its end; a new one if there is none, or it is empty."""
+    if system is None or not system.content:
+        return SystemMessage(text)
+    if isinstance(system.content, str):
+        return system.model_copy(update={"content": f"{system.content}\n\n{text}"})
+    return system.model_copy(update={"content": [*system.content, {"type": "text", "text": text}]})
+
+
+def _is_summary(message: BaseMessage) -> bool:
+    return message.additional_kwargs.get("lc_source") == "summarization"

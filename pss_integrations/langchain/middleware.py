@@ -1,0 +1,150 @@
+"""The belief memory of an agent, as a middleware of ``langchain.agents.create_agent``."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Annotated, Any, NotRequired
+from urllib.parse import quote
+
+from pss_integrations.errors import MissingExtra
+
+if find_spec("langchain") is None:
+    raise MissingExtra("langgraph", "langchain")
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import PrivateStateAttr
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import ensure_config
+from langgraph.runtime import Runtime
+
+from pss_integrations.beliefs.memory import BeliefMemory
+from pss_integrations.beliefs.principals import Principal
+from pss_integrations.langchain.belief_identity import BeliefAware, Caller
+from pss_integrations.langchain.belief_messages import extended, last_query, spoken, turn_start
+
+_NONE = ""  # id of the message before the first
+
+
+class BeliefAgentState(AgentState[Any]):
+    """What an agent's thread remembers for the middlewares: the last message that each of them has observed."""
+
+    pss_observed: NotRequired[Annotated[dict[str, str], PrivateStateAttr]]
+
+
+class BeliefStateMiddleware(AgentMiddleware[BeliefAgentState, Any, Any]):
+    """Tells an agent's model what its user has settled, and keeps what is settled in its runs.
+
+    The model sees what is recalled at the end of its system message; the thread keeps none of it. After a run its
+    messages are observed, each once: the thread remembers how far that came, also when a run failed. Without a
+    checkpointer that is the last turn. Several middlewares stand side by side, such as a user's and a team's::
+
+        create_agent(model, middleware=[
+            BeliefStateMiddleware(memory),
+            BeliefStateMiddleware(memory, principal=Principal.team("core"), observe=False),
+        ])
+
+    :param memory: Recalls and keeps.
+    :param principal: Whose beliefs; by default those of the user whom the call names. For a team that user is the
+        actor.
+    :param context: Values for the places of scopes; they win over those of the call.
+    :param observe: Keep what is settled.
+    :param name: Tells the middlewares of one agent apart; by default their principals do.
+    :raises InvalidInput: If it is to observe and the memory reads the blocks of :class:`SidecarChatModel`, which alone
+        keeps them out of what a user sees.
+    """
+
+    state_schema = BeliefAgentState
+
+    def __init__(
+        self,
+        memory: BeliefMemory,
+        *,
+        principal: Principal | None = None,
+        context: Mapping[str, str] | None = None,
+        observe: bool = True,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._beliefs = BeliefAware(memory=memory, principal=principal, context=context or {})
+        self._observe = observe
+        self._name = name or _name(type(self).__name__, principal)
+        if observe:
+            self._beliefs.refuse_sidecars()
+
+    @property
+    def name(self) -> str:
+        """The name of its nodes in the agent's graph."""
+        return self._name
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Let the model see what is recalled for the last message of the user."""
+        text = self._beliefs.recall(self._caller(request.runtime), last_query(request.messages))
+        return handler(_told(request, text))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """Do the same without blocking the event loop."""
+        text = await self._beliefs.arecall(self._caller(request.runtime), last_query(request.messages))
+        return await handler(_told(request, text))
+
+    def before_agent(self, state: BeliefAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Note in a new thread which messages came before; raise if nothing names a user."""
+        self._caller(runtime)
+        if not self._observe or self.name in state.get("pss_observed", {}):
+            return None
+        return self._up_to(state, turn_start(state["messages"]))
+
+    async def abefore_agent(self, state: BeliefAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Do the same, which takes no time."""
+        return self.before_agent(state, runtime)
+
+    def after_agent(self, state: BeliefAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Keep what the messages settle that were not observed before."""
+        if not self._observe:
+            return None
+        self._beliefs.keep(self._caller(runtime), spoken(self._new(state)))
+        return self._up_to(state, len(state["messages"]))
+
+    async def aafter_agent(self, state: BeliefAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Do the same without blocking the event loop."""
+        if not self._observe:
+            return None
+        await self._beliefs.akeep(self._caller(runtime), spoken(self._new(state)))
+        return self._up_to(state, len(state["messages"]))
+
+    def flush(self) -> None:
+        """Wait until everything that was observed is kept; raise what went wrong meanwhile."""
+        self._beliefs.flush()
+
+    async def aflush(self) -> None:
+        """Do the same without blocking the event loop."""
+        await self._beliefs.aflush()
+
+    def _caller(self, runtime: Runtime[Any]) -> Caller:
+        return self._beliefs.caller(ensure_config(), runtime)
+
+    def _new(self, state: BeliefAgentState) -> Sequence[BaseMessage]:
+        messages = state["messages"]
+        last = state.get("pss_observed", {}).get(self.name)
+        if last == _NONE:
+            return messages
+        ids = [one.id for one in messages]
+        # A middleware that shortens the thread may have removed it.
+        return messages[ids.index(last) + 1 if last in ids else turn_start(messages) :]
+
+    def _up_to(self, state: BeliefAgentState, end: int) -> dict[str, Any]:
+        last = state["messages"][end - 1].id if end else _NONE
+        return {"pss_observed": {**state.get("pss_observed", {}), self.name: last}}
+
+
+def _name(base: str, principal: Principal | None) -> str:
+    # LangGraph keeps ":" and "|" for itself; quoted, two principals never have one name.
+    return base if principal is None else f"{base}-{principal.kind}-{quote(principal.id, safe='')}"
+
+
+def _told(request: ModelRequest[Any], text: str) -> ModelRequest[Any]:
+    return request.override(system_message=extended(request.system_message, text)) if text else request

@@ -1,0 +1,152 @@
+"""A memory that tells a model what its user has settled, and keeps what a conversation settles."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.bridge.pydantic import Field, SerializeAsAny
+from llama_index.core.memory import BaseMemory, Memory
+from llama_index.core.memory.memory import DEFAULT_TOKEN_LIMIT
+
+from pss_integrations.beliefs.memory import BeliefMemory
+from pss_integrations.errors import InvalidInput
+from pss_integrations.llama_index.belief_identity import BeliefAware
+from pss_integrations.llama_index.belief_messages import (
+    InsertMethod,
+    last_answer,
+    last_query,
+    said_by_user,
+    with_told,
+)
+from pss_integrations.types import Message
+
+
+class BeliefStateMemory(BeliefAware, BaseMemory):
+    """Adds what is recalled to the messages of another memory, and keeps what they settle.
+
+    Chat engines and agents take it as ``memory=``::
+
+        beliefs = BeliefMemory(BeliefStore(), scopes=["project:{project}"])
+        memory = BeliefStateMemory(memory=beliefs, user_id="ada", context={"project": "atlas"})
+        SimpleChatEngine.from_defaults(memory=memory).chat("Which cache?")
+
+    Like any memory of LlamaIndex it holds the messages of one conversation: make one for each, all over the same
+    ``beliefs``. What is recalled comes on top of the token limit of ``primary_memory``, up to the budget of
+    ``beliefs``; where that is short, the beliefs of the lowest rank are left out. A ``CondensePlusContextChatEngine``
+    lets its model rewrite each question once the history is not empty, as it never is with pinned beliefs: give it
+    ``skip_condense=True`` where that call should be saved.
+
+    :param primary_memory: Where the messages are; a new ``Memory`` by default.
+    :param insert_method: ``"system"`` adds to the first system message, or makes one; ``"user"`` adds to the last
+        message of the user, for models whose chat template refuses a second system message.
+    :param observe: Keep what the user says; it is read together with the answer that it replies to.
+    :raises InvalidInput: If it is to observe and the memory reads the blocks that only :class:`SidecarLLM` sees.
+    """
+
+    primary_memory: SerializeAsAny[BaseMemory] = Field(default_factory=Memory.from_defaults)
+    insert_method: InsertMethod = "system"
+    observe: bool = True
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        if self.observe:
+            self.refuse_sidecars()
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Class name."""
+        return "BeliefStateMemory"
+
+    @classmethod
+    def from_defaults(
+        cls,
+        *,
+        memory: BeliefMemory | None = None,
+        chat_history: list[ChatMessage] | None = None,
+        token_limit: int = DEFAULT_TOKEN_LIMIT,
+        **fields: Any,
+    ) -> Self:
+        """Make one over a new ``Memory``.
+
+        :param chat_history: Its first messages; they are not observed.
+        :param token_limit: Its token limit.
+        :param fields: Other fields of this class.
+        :raises InvalidInput: If ``memory`` is missing: where beliefs are and hold has no default.
+        """
+        if memory is None:
+            raise InvalidInput("give memory=BeliefMemory(store, scopes=[...]): where beliefs hold has no default")
+        primary = Memory.from_defaults(chat_history=chat_history, token_limit=token_limit)
+        return cls(memory=memory, primary_memory=primary, **fields)
+
+    def get(self, input: str | ChatMessage | None = None, **kwargs: Any) -> list[ChatMessage]:
+        """Return copies of the messages, with what is recalled for ``input``, or for the last message of the user.
+
+        :param kwargs: Passed on to ``primary_memory``.
+        :raises MissingIdentity: If nothing says who the user is.
+        :raises BeliefError: If the beliefs cannot be read.
+        """
+        asked = _text(input)
+        history = self.primary_memory.get(asked, **kwargs)
+        return with_told(history, self.recall(asked or last_query(history)), self.insert_method)
+
+    async def aget(self, input: str | ChatMessage | None = None, **kwargs: Any) -> list[ChatMessage]:
+        """Do the same without blocking the event loop."""
+        asked = _text(input)
+        history = await self.primary_memory.aget(asked, **kwargs)
+        return with_told(history, await self.arecall(asked or last_query(history)), self.insert_method)
+
+    def get_all(self) -> list[ChatMessage]:
+        """Return all messages, without what is recalled."""
+        return self.primary_memory.get_all()
+
+    async def aget_all(self) -> list[ChatMessage]:
+        """Do the same without blocking the event loop."""
+        return await self.primary_memory.aget_all()
+
+    def put(self, message: ChatMessage) -> None:
+        """Add a message, and keep what it settles.
+
+        :raises MissingIdentity: If nothing says who the user is; the message is not added then.
+        """
+        self.put_messages([message])
+
+    async def aput(self, message: ChatMessage) -> None:
+        """Do the same without blocking the event loop."""
+        await self.aput_messages([message])
+
+    def put_messages(self, messages: list[ChatMessage]) -> None:
+        """Add messages, and keep what they settle."""
+        # observed first: after an error nothing is done yet, and all of it may be tried again
+        if said := self._to_observe(messages):
+            self.keep(self.caller(), [*last_answer(self.primary_memory.get_all()), *said])
+        self.primary_memory.put_messages(messages)
+
+    async def aput_messages(self, messages: list[ChatMessage]) -> None:
+        """Do the same without blocking the event loop."""
+        if said := self._to_observe(messages):
+            await self.akeep(self.caller(), [*last_answer(await self.primary_memory.aget_all()), *said])
+        await self.primary_memory.aput_messages(messages)
+
+    def set(self, messages: list[ChatMessage]) -> None:
+        """Replace all messages; they are not observed, since most have been before."""
+        self.primary_memory.set(messages)
+
+    async def aset(self, messages: list[ChatMessage]) -> None:
+        """Do the same without blocking the event loop."""
+        await self.primary_memory.aset(messages)
+
+    def reset(self) -> None:
+        """Remove the messages; beliefs stay."""
+        self.primary_memory.reset()
+
+    async def areset(self) -> None:
+        """Do the same without blocking the event loop."""
+        await self.primary_memory.areset()
+
+    def _to_observe(self, messages: list[ChatMessage]) -> list[Message]:
+        return said_by_user(messages) if self.observe else []
+
+
+def _text(input: str | ChatMessage | None) -> str | None:
+    return input.content if isinstance(input, ChatMessage) else input

@@ -1,0 +1,285 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from belief_chats import Noting, ScriptedChatModel
+from belief_making import ADA, ATLAS, BOB, live, new
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.callbacks import get_usage_metadata_callback
+from langchain_core.callbacks.base import BaseCallbackHandler
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
+from pydantic import BaseModel, ValidationError
+
+from pss_integrations.beliefs import BeliefStore
+from pss_integrations.beliefs.extraction import SIDECAR_PROMPT, SidecarExtractor
+from pss_integrations.beliefs.extraction.sidecar import SIDECAR_END, SIDECAR_START
+from pss_integrations.beliefs.memory import BeliefMemory
+from pss_integrations.errors import MissingIdentity
+from pss_integrations.langchain import SidecarChatModel
+
+AS_ADA = {"configurable": {"user_id": "ada"}}
+LEARNED = {
+    "new_beliefs": [
+        {"type": "decision", "canonical_name": "queue", "content": "Uses NATS.", "said_by": "user", "confidence": 0.9}
+    ]
+}
+BLOCK = f"{SIDECAR_START}\n{json.dumps(LEARNED)}\n{SIDECAR_END}"
+ANSWER = "Noted: <<NATS>> it is."
+RAW = f"{ANSWER}{BLOCK}"
+ASKED = "We use NATS for the queue."
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[BeliefStore]:
+    with BeliefStore(tmp_path / "beliefs.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def memory(store: BeliefStore) -> BeliefMemory:
+    return BeliefMemory(store, scopes=[ATLAS], extractor=SidecarExtractor(), background=False)
+
+
+class Tokens(BaseCallbackHandler):
+    """Notes every token and every final text that callbacks are told."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.final: list[str] = []
+        self.runs = 0
+
+    def on_chat_model_start(self, *_: Any, **__: Any) -> None:
+        self.runs += 1
+
+    def on_llm_new_token(self, token: Any, **_: Any) -> None:
+        self.text += token if isinstance(token, str) else "".join(block.get("text", "") for block in token)
+
+    def on_llm_end(self, response: Any, **_: Any) -> None:
+        self.final.append(response.generations[0][0].text)
+
+
+async def answer(model: Any, mode: str, config: Any = AS_ADA, value: Any = ASKED) -> Any:
+    match mode:
+        case "invoke":
+            return model.invoke(value, config)
+        case "ainvoke":
+            return await model.ainvoke(value, config)
+        case "stream":
+            chunks = [*model.stream(value, config)]
+        case _:
+            chunks = [chunk async for chunk in model.astream(value, config)]
+    whole = chunks[0]
+    for chunk in chunks[1:]:
+        whole += chunk
+    return whole
+
+
+MODES = ["invoke", "ainvoke", "stream", "astream"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("chunk_size", [1, 3, 7, 1000])
+async def test_the_block_is_kept_and_nobody_sees_it(store, memory, mode: str, chunk_size: int) -> None:
+    tokens = Tokens()
+    model = SidecarChatModel(wrapped=ScriptedChatModel(answers=[RAW], chunk_size=chunk_size), memory=memory)
+    found = await answer(model, mode, {**AS_ADA, "callbacks": [tokens]})
+    assert found.text == ANSWER
+    assert tokens.text in ("", ANSWER)
+    assert tokens.final == [ANSWER]
+    assert tokens.runs == 1
+    (queue,) = live(store)
+    assert (queue.content, queue.provenance.source, queue.epistemic_status) == ("Uses NATS.", "user", "active")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_model_is_asked_for_it_behind_the_system_message(memory, mode: str) -> None:
+    wrapped = ScriptedChatModel()
+    messages = [("system", "Be short."), ("user", ASKED)]
+    await answer(SidecarChatModel(wrapped=wrapped, memory=memory), mode, value=messages)
+    assert wrapped.system == f"Be short.\n\n{SIDECAR_PROMPT}"
+
+
+@pytest.mark.filterwarnings("ignore:.*is in beta")
+def test_events_of_a_stream_do_not_show_it(store, memory) -> None:
+    tokens = Tokens()
+    model = SidecarChatModel(wrapped=ScriptedChatModel(answers=[RAW]), memory=memory, principal=ADA)
+    events = model.stream_events(ASKED, {"callbacks": [tokens]}, version="v3")
+    assert "".join(events.text) == ANSWER
+    assert (tokens.text, tokens.final) == ("", [ANSWER])
+    assert len(live(store)) == 1
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text("<SIDECARJON_>\n ab", max_size=40), st.text("<>ab", max_size=10), st.integers(1, 9), st.booleans())
+def test_a_stream_shows_what_an_answer_shows(memory, before: str, after: str, size: int, block: bool) -> None:
+    raw = f"{before}{BLOCK if block else ''}{after}"
+
+    def model() -> SidecarChatModel:
+        return SidecarChatModel(wrapped=ScriptedChatModel(answers=[raw], chunk_size=size), memory=memory)
+
+    whole = model().invoke(ASKED, AS_ADA).text
+    assert "".join(str(chunk.text) for chunk in model().stream(ASKED, AS_ADA)) == whole
+    assert BLOCK not in whole
+
+
+class Blocks(ScriptedChatModel):
+    """Answers in blocks of content, as several providers do."""
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        result = super()._generate(messages, **kwargs)
+        result.generations[0].message.content = self._content(str(result.generations[0].message.text))
+        return result
+
+    def _stream(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+        for chunk in super()._stream(messages, **kwargs):
+            chunk.message.content = self._content(str(chunk.text))
+            yield chunk
+
+    def _content(self, text: str) -> list[Any]:
+        return [{"type": "reasoning", "reasoning": "", "index": 0}, {"type": "text", "text": text, "index": 1}]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("raw", [RAW, "It ends with <<<"])
+async def test_content_in_blocks_keeps_its_form(store, memory, mode: str, raw: str) -> None:
+    found = await answer(SidecarChatModel(wrapped=Blocks(answers=[raw]), memory=memory), mode)
+    assert found.text == raw.replace(BLOCK, "")
+    assert {block["type"] for block in found.content} == {"reasoning", "text"}
+    assert len(live(store)) == (raw == RAW)
+
+
+@tool
+def look(place: str) -> str:
+    """Look somewhere."""
+    return place
+
+
+CALLING = AIMessage(
+    RAW,
+    id="m1",
+    tool_calls=[{"name": "look", "args": {"place": "page"}, "id": "1"}],
+    usage_metadata={"input_tokens": 3, "output_tokens": 4, "total_tokens": 7},
+)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_tools_calls_usage_and_ids_pass_through(memory, mode: str) -> None:
+    wrapped = ScriptedChatModel(answers=[CALLING])
+    bound = SidecarChatModel(wrapped=wrapped, memory=memory).bind_tools([look], tool_choice="any")
+    with get_usage_metadata_callback() as usage:
+        found = await answer(bound, mode)
+    assert wrapped.options == [{"tools": ["look"], "tool_choice": "any"}]
+    assert (found.text, found.id) == (ANSWER, "m1")
+    assert [(one["name"], one["args"], one["id"]) for one in found.tool_calls] == [("look", {"place": "page"}, "1")]
+    assert found.usage_metadata == CALLING.usage_metadata
+    assert usage.usage_metadata == {}  # the scripted model has no name, so that nothing is counted twice
+
+
+class Silent(BaseChatModel):
+    """Implements no stream."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "silent"
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=CALLING)])
+
+
+@pytest.mark.parametrize("mode", ["stream", "astream"])
+async def test_a_model_that_cannot_stream_answers_at_once(store, memory, mode: str) -> None:
+    found = await answer(SidecarChatModel(wrapped=Silent(), memory=memory), mode)
+    assert isinstance(found, AIMessageChunk)
+    assert (found.text, found.id, found.usage_metadata) == (ANSWER, "m1", CALLING.usage_metadata)
+    assert found.tool_calls == CALLING.tool_calls
+    assert len(live(store)) == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_it_wraps_the_fakes_of_langchain(store, memory, mode: str) -> None:
+    for wrapped in (GenericFakeChatModel(messages=iter([RAW])), FakeListChatModel(responses=[RAW])):
+        assert (await answer(SidecarChatModel(wrapped=wrapped, memory=memory), mode)).text == ANSWER
+    assert live(store)[0].reinforcement_count == 2
+
+
+class Verdict(BaseModel):
+    """A verdict."""
+
+    good: bool
+
+
+def test_an_answer_by_a_schema_is_asked_for_without_a_block(memory) -> None:
+    calling = AIMessage("", tool_calls=[{"name": "Verdict", "args": {"good": True}, "id": "1"}])
+
+    class Structured(ScriptedChatModel):
+        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+            return self.bind(tools=tools)
+
+    wrapped = Structured(answers=[calling])
+    model = SidecarChatModel(wrapped=wrapped, memory=memory)
+    assert model.with_structured_output(Verdict).invoke(ASKED, AS_ADA) == Verdict(good=True)
+    assert wrapped.system == ""
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_missing_user_raises_before_the_model_is_asked(memory, mode: str) -> None:
+    wrapped = ScriptedChatModel()
+    with pytest.raises(MissingIdentity):
+        await answer(SidecarChatModel(wrapped=wrapped, memory=memory), mode, None)
+    assert wrapped.asked == []
+
+
+async def test_calls_for_two_users_do_not_mix(store, memory, call) -> None:
+    model = SidecarChatModel(wrapped=ScriptedChatModel(answers=[RAW]), memory=memory)
+    streams = [model.stream(ASKED, {"configurable": {"user_id": user}}) for user in ("ada", "bob")]
+    for pair in zip(*streams, strict=True):
+        assert pair[0].text == pair[1].text
+    assert [len(live(store, one)) for one in (ADA, BOB)] == [1, 1]
+    await call(model, ASKED, {"configurable": {"user_id": "cleo"}})
+    assert [live(store, one)[0].reinforcement_count for one in (ADA, BOB)] == [1, 1]
+
+
+def test_only_a_memory_that_reads_blocks_will_do(store) -> None:
+    with pytest.raises(ValidationError, match="SidecarExtractor"):
+        SidecarChatModel(wrapped=ScriptedChatModel(), memory=BeliefMemory(store, scopes=[ATLAS], extractor=Noting()))
+
+
+def test_the_wrapped_models_setup_serves_the_calls(memory) -> None:
+    tokens = Tokens()
+    wrapped = ScriptedChatModel(answers=[RAW], callbacks=[tokens], tags=["billing"], disable_streaming=True)
+    model = SidecarChatModel(wrapped=wrapped, memory=memory)
+    assert (model.tags, model.disable_streaming) == (["billing"], True)
+    assert [chunk.text for chunk in model.stream(ASKED, AS_ADA)] == [ANSWER]
+    assert tokens.final == [ANSWER]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_no_stream_of_an_agent_shows_it(store, memory, is_async: bool) -> None:
+    agents = pytest.importorskip("langchain.agents")
+    from pss_integrations.langchain import BeliefStateMiddleware
+
+    store.put(ADA, new())
+    wrapped = ScriptedChatModel(answers=[CALLING, RAW])
+    agent = agents.create_agent(
+        SidecarChatModel(wrapped=wrapped, memory=memory),
+        [look],
+        middleware=[BeliefStateMiddleware(memory, observe=False)],
+    )
+    value = {"messages": [HumanMessage(f"{ASKED} And the redis cache?")]}
+    if is_async:
+        seen = [one async for one in agent.astream(value, AS_ADA, stream_mode=["messages", "updates"])]
+    else:
+        seen = [*agent.stream(value, AS_ADA, stream_mode=["messages", "updates"])]
+    assert "SIDECAR" not in str(seen)
+    assert "new_beliefs" not in str(seen)
+    assert ANSWER in "".join(str(one[0].text) for mode, one in seen if mode == "messages")
+    assert wrapped.system.endswith(SIDECAR_PROMPT)
+    assert "Use Redis" in wrapped.system
+    assert {one.canonical_name for one in live(store)} == {"queue", "redis_cache"}
