@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pss_integrations.beliefs import BeliefMemory, BeliefStore, NewBelief, Principal
     from pss_integrations.identity import pss_session
     from pss_integrations.retrieval import BM25Index
     from pss_integrations.states import StateManager
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "BM25Index": "retrieval",
+    "BeliefMemory": "beliefs",
+    "BeliefStore": "beliefs",
     "ClueTarget": "types",
     "Message": "types",
+    "NewBelief": "beliefs",
     "Passage": "types",
+    "Principal": "beliefs",
     "SessionFields": "types",
     "SessionKey": "types",
     "StateManager": "states",
@@ -26,9 +31,13 @@ _HOMES = {
 
 __all__ = [
     "BM25Index",
+    "BeliefMemory",
+    "BeliefStore",
     "ClueTarget",
     "Message",
+    "NewBelief",
     "Passage",
+    "Principal",
     "SessionFields",
     "SessionKey",
     "StateManager",

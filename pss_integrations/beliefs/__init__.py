@@ -1,5 +1,6 @@
 """Beliefs: what a user or a team has settled, kept across sessions."""
 
+from pss_integrations.beliefs.memory import BeliefMemory
 from pss_integrations.beliefs.principals import Principal
 from pss_integrations.beliefs.schema import (
     Belief,
@@ -17,6 +18,7 @@ __all__ = [
     "UNIVERSAL",
     "Belief",
     "BeliefHit",
+    "BeliefMemory",
     "BeliefStore",
     "Change",
     "Correction",

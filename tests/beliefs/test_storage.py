@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from belief_making import ADA, ATLAS, found, live, new
+from sqlalchemy import Connection
 
-from pss_integrations.beliefs import BeliefStore
+from pss_integrations.beliefs import BeliefStore, tables
 from pss_integrations.errors import BeliefStorageError, InvalidInput
 
 
@@ -146,3 +147,37 @@ def test_a_store_can_be_closed_twice_and_leaves_one_file(path: Path) -> None:
     store.close()
     store.close()
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_an_earlier_schema_is_brought_up_to_date_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with BeliefStore(path) as store:
+        kept = store.put(ADA, new()).belief
+    steps: list[int] = []
+
+    def add_column(connection: Connection) -> None:
+        steps.append(1)
+        connection.exec_driver_sql("ALTER TABLE beliefs ADD COLUMN colour TEXT")
+
+    monkeypatch.setattr(tables, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(tables, "MIGRATIONS", {1: add_column})
+    for _ in range(2):
+        with BeliefStore(path) as store:
+            assert store.get(ADA, kept.id) == kept
+    assert steps == [1]
+
+
+def test_a_migration_that_fails_leaves_everything_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with BeliefStore(path) as store:
+        kept = store.put(ADA, new()).belief
+
+    def fail(connection: Connection) -> None:
+        connection.exec_driver_sql("DELETE FROM beliefs")
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as later:
+        later.setattr(tables, "SCHEMA_VERSION", 2)
+        later.setattr(tables, "MIGRATIONS", {1: fail})
+        with pytest.raises(ZeroDivisionError):
+            BeliefStore(path)
+    with BeliefStore(path) as store:
+        assert store.get(ADA, kept.id) == kept
