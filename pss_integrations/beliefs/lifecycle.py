@@ -107,6 +107,8 @@ class Lifecycle(Steps):
         changes = {key: value for key, value in correction if value is not None}
         if not changes:
             raise InvalidInput("a correction needs something to change")
+        if not belief.confirmed:  # a user stands for what he says, and for no more
+            changes.setdefault("why_it_matters", None)
         name = correction.canonical_name or belief.canonical_name
         former = () if name_key(name) == name_key(belief.canonical_name) else (belief.canonical_name,)
         kept = belief.aliases if correction.aliases is None else correction.aliases
@@ -228,7 +230,7 @@ class Lifecycle(Steps):
     def _heard_again(self, known: Belief, new: NewBelief) -> Belief:
         if new.explicit:
             wider = dict.fromkeys((*known.scopes, *new.scopes))
-            why = new.why_it_matters or known.why_it_matters
+            why = new.why_it_matters or (known.why_it_matters if known.confirmed else None)
             aliases = merged_names(known.canonical_name, (*new.replaces, *known.aliases))
             known = known.revised(
                 scopes=tuple(wider), why_it_matters=why, aliases=aliases, pinned=known.pinned or new.pinned

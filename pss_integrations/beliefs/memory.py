@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
+from dataclasses import replace
+from weakref import WeakSet
 
 from pss_integrations.beliefs.extraction import Extractor, RuleExtractor, remember
 from pss_integrations.beliefs.injection import Injection, inject, strip_injected
 from pss_integrations.beliefs.principals import Principal
-from pss_integrations.beliefs.schema import PutResult
 from pss_integrations.beliefs.scopes import check_template, fill_scope
 from pss_integrations.beliefs.store import BeliefStore
 from pss_integrations.errors import InvalidInput
+from pss_integrations.text import is_unicode
 from pss_integrations.types import Message
 
 _LOG = logging.getLogger(__name__)
+_SEEN = 1000  # messages that are known again when they are observed once more
+_KEPT_ERRORS = 32
+_QUERY = 20_000  # characters of a message that are searched for names: its beginning and its end
+_OPEN = WeakSet["BeliefMemory"]()
 
 
 class BeliefMemory:
@@ -53,9 +61,23 @@ class BeliefMemory:
         self.extractor = extractor or RuleExtractor()
         self._budget, self._count_tokens = budget, count_tokens
         self._background = background
-        self._executor: ThreadPoolExecutor | None = None
-        self._waiting = list[Future[tuple[PutResult, ...]]]()
+        self._seen = OrderedDict[tuple[Principal, str, str] | None, None]()
+        self._reset()
+        _OPEN.add(self)
+
+    def _reset(self) -> None:
         self._lock = threading.Lock()
+        self._executor: ThreadPoolExecutor | None = None
+        self._waiting = set[Future[None]]()
+        self._errors = deque[Exception](maxlen=_KEPT_ERRORS)
+
+    def after_fork(self) -> None:
+        """Share no thread with the process that this one was forked from; called by itself."""
+        self._reset()
+
+    def __deepcopy__(self, memo: object) -> BeliefMemory:
+        """Return the memory itself: copies of what holds it share it."""
+        return self
 
     def scopes(self, context: Mapping[str, str]) -> tuple[str, ...]:
         """The scopes of a call.
@@ -72,6 +94,7 @@ class BeliefMemory:
         :param query: The last message of the user.
         :param context: What the templates of scopes are filled from.
         """
+        query = _whole(query if len(query) <= _QUERY else f"{query[: _QUERY // 2]} {query[-_QUERY // 2 :]}")
         found = self.store.recall(principal, self.scopes(context), query, actor=actor)
         return inject(found, budget=self._budget, count_tokens=self._count_tokens)
 
@@ -96,11 +119,10 @@ class BeliefMemory:
         :param messages: New messages, oldest first, with as many earlier ones as are needed to understand them.
         """
         scopes = self.scopes(context)
-        spoken = [Message(one.role, strip_injected(one.text), one.id, one.created_at) for one in messages]
+        spoken = [Message(one.role, _whole(strip_injected(one.text)), one.id, one.created_at) for one in messages]
 
-        def work() -> tuple[PutResult, ...]:
-            observation = self.extractor.extract(spoken, scopes)
-            return remember(self.store, principal, scopes, observation, actor=actor)
+        def work() -> None:
+            self._keep(principal, scopes, spoken, actor)
 
         if not self._background:
             work()
@@ -108,9 +130,30 @@ class BeliefMemory:
         with self._lock:
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(1, thread_name_prefix="pss-beliefs")
-            future = self._executor.submit(copy_context().run, work)
-            self._waiting = [one for one in self._waiting if not _is_fine(one)] + [future]
-        future.add_done_callback(_log_failure)
+            self._waiting = {one for one in self._waiting if not one.done()}
+            self._waiting.add(self._executor.submit(copy_context().run, self._attempt, work))
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:
+            _LOG.exception("what was observed could not be kept")
+            with self._lock:
+                self._errors.append(error)
+
+    def _keep(
+        self, principal: Principal, scopes: Sequence[str], messages: Sequence[Message], actor: Principal | None
+    ) -> None:
+        """Keep what is new; what a message said that was observed before is not counted again."""
+        found = self.extractor.extract(messages, scopes)
+        keys = {one.id: (principal, one.id, one.text) for one in messages if one.id is not None}
+        with self._lock:
+            new = [one for one in found.beliefs if keys.get(one.provenance.turn_id or "") not in self._seen]
+        remember(self.store, principal, scopes, replace(found, beliefs=tuple(new)), actor=actor)
+        with self._lock:
+            self._seen.update(dict.fromkeys(keys.values()))
+            while len(self._seen) > _SEEN:
+                self._seen.popitem(last=False)
 
     async def aobserve(
         self,
@@ -126,13 +169,16 @@ class BeliefMemory:
     def flush(self, timeout: float | None = None) -> None:
         """Wait until everything that was observed is kept.
 
-        :param timeout: Seconds to wait for each observation.
-        :raises TimeoutError: If one takes longer.
+        :param timeout: Seconds to wait.
+        :raises TimeoutError: If it takes longer; what is left goes on.
         :raises Exception: What went wrong first since the last flush.
         """
         with self._lock:
-            waiting, self._waiting = self._waiting, []
-        errors = [error for future in waiting if (error := future.exception(timeout)) is not None]
+            waiting = set(self._waiting)
+        if wait(waiting, timeout).not_done:
+            raise TimeoutError(f"what was observed is not kept after {timeout} s; it still may be")
+        with self._lock:
+            errors, self._errors = self._errors, deque[Exception](maxlen=_KEPT_ERRORS)
         if errors:
             raise errors[0]
 
@@ -145,14 +191,21 @@ class BeliefMemory:
         try:
             self.flush()
         finally:
-            if self._executor is not None:
-                self._executor.shutdown()
+            with self._lock:
+                executor, self._executor = self._executor, None
+            if executor is not None:
+                executor.shutdown()
 
 
-def _is_fine(future: Future[tuple[PutResult, ...]]) -> bool:
-    return future.done() and future.exception() is None
+def _whole(text: str) -> str:
+    """Text with a question mark for each half of a character."""
+    return text if is_unicode(text) else text.encode("utf-8", "replace").decode()
 
 
-def _log_failure(future: Future[tuple[PutResult, ...]]) -> None:
-    if (error := future.exception()) is not None:
-        _LOG.error("what was observed could not be kept: %s", type(error).__name__, exc_info=error)
+def _after_fork() -> None:
+    for memory in _OPEN:
+        memory.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

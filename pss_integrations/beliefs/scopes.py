@@ -57,10 +57,14 @@ def fill_scope(template: str, context: Mapping[str, str]) -> str:
     :raises InvalidInput: If a value is missing or blank, or what comes out is no scope.
     """
 
+    several = len(_PLACE.findall(template)) > 1
+
     def value(place: re.Match[str]) -> str:
         found = context.get(place[1])
         if not isinstance(found, str) or not found.strip():
             raise InvalidInput(f"scope template {template!r} needs a value for {place[1]!r}")
+        if several and "/" in found:  # else two contexts could fill it to the same scope
+            raise InvalidInput(f"the value of {place[1]!r} must not hold a '/' in scope template {template!r}")
         return found
 
     return check_scope(_PLACE.sub(value, template))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -13,10 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from pss_integrations.beliefs.extraction import SidecarExtractor
 from pss_integrations.beliefs.memory import BeliefMemory
 from pss_integrations.beliefs.principals import Principal
-from pss_integrations.errors import InvalidInput, MissingIdentity
+from pss_integrations.errors import BeliefStorageError, InvalidInput, MissingIdentity
 from pss_integrations.identity import UNSET, PartialIdentity, current, resolve
 from pss_integrations.types import Message
 
+_LOG = logging.getLogger(__name__)
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -88,21 +91,35 @@ class BeliefAware(BaseModel):
         return Caller(principal, actor, {**said, **self.context})
 
     def recall(self, caller: Caller, query: str) -> str:
-        """What a model is to be told before it answers; ``""`` if nothing is."""
-        return self.memory.recall(caller.principal, query, caller.context, actor=caller.actor).text
+        """What a model is to be told before it answers; ``""`` if nothing is, or the database fails, which is logged.
+
+        :raises InvalidInput: If the call does not fill a place of a scope.
+        :raises AccessDenied: If the actor may not read the beliefs.
+        """
+        try:
+            return self.memory.recall(caller.principal, query, caller.context, actor=caller.actor).text
+        except BeliefStorageError as error:
+            return _nothing(error)
 
     async def arecall(self, caller: Caller, query: str) -> str:
         """Do the same without blocking the event loop."""
-        return (await self.memory.arecall(caller.principal, query, caller.context, actor=caller.actor)).text
+        try:
+            return (await self.memory.arecall(caller.principal, query, caller.context, actor=caller.actor)).text
+        except BeliefStorageError as error:
+            return _nothing(error)
 
     def keep(self, caller: Caller, messages: Sequence[Message]) -> None:
-        """Keep what messages settle."""
-        if messages:
+        """Keep what messages settle; what goes wrong is logged, since no answer may be lost by it."""
+        if not messages:
+            return
+        with _failures_logged():
             self.memory.observe(caller.principal, messages, caller.context, actor=caller.actor)
 
     async def akeep(self, caller: Caller, messages: Sequence[Message]) -> None:
         """Do the same without blocking the event loop."""
-        if messages:
+        if not messages:
+            return
+        with _failures_logged():
             await self.memory.aobserve(caller.principal, messages, caller.context, actor=caller.actor)
 
     def flush(self) -> None:
@@ -114,12 +131,27 @@ class BeliefAware(BaseModel):
         await self.memory.aflush()
 
 
+def _nothing(error: BeliefStorageError) -> str:
+    _LOG.error("an answer goes without beliefs, which could not be recalled", exc_info=error)
+    return ""
+
+
+@contextmanager
+def _failures_logged() -> Generator[None]:
+    try:
+        yield
+    except Exception as error:  # an extractor may raise anything
+        _LOG.error("what was observed could not be kept: %s", type(error).__name__, exc_info=error)
+
+
 def _user(configurable: Mapping[str, Any], runtime: object, principal: Principal | None) -> Principal | None:
     authenticated = configurable.get("langgraph_auth_user") or _get(_get(runtime, "server_info"), "user")
     given = principal.id if principal is not None and principal.kind == "user" else UNSET
+    in_context = _get(_get(runtime, "context"), "user_id")
     sources = (
         PartialIdentity(_get(authenticated, "identity"), source="the authenticated user"),
-        PartialIdentity(_get(_get(runtime, "context"), "user_id"), source="the runtime context"),
+        # An optional field that was not filled says nothing.
+        PartialIdentity(UNSET if in_context is None else in_context, source="the runtime context"),
         PartialIdentity(given, source="the principal"),
         PartialIdentity(configurable.get("user_id", UNSET), source='config["configurable"]'),
         current(),

@@ -12,21 +12,40 @@ from pss_integrations.types import Message
 
 def last_query(messages: Sequence[BaseMessage]) -> str:
     """Text of the last message of the user; ``""`` if there is none."""
-    return next((str(one.text) for one in reversed(messages) if isinstance(one, HumanMessage)), "")
+    return next((well_formed(str(one.text)) for one in reversed(messages) if is_asked(one)), "")
 
 
 def turn_start(messages: Sequence[BaseMessage]) -> int:
-    """Where the last turn begins: with the last messages of the user that follow each other."""
-    start = max((at for at, one in enumerate(messages) if isinstance(one, HumanMessage)), default=len(messages))
-    while start > 0 and isinstance(messages[start - 1], HumanMessage):
+    """Where the last turn begins: with the last messages of the user that follow each other.
+
+    At 0 if there is none: then all is of a turn whose question was removed.
+    """
+    start = max((at for at, one in enumerate(messages) if is_asked(one)), default=0)
+    while start > 0 and is_asked(messages[start - 1]):
         start -= 1
     return start
 
 
+def led_up(messages: Sequence[BaseMessage], start: int) -> list[BaseMessage]:
+    """What the assistant said just before a place, if anything: "Yes, do that" means nothing without it."""
+    earlier = [one for one in messages[:start] if _is_said(one) and str(one.text).strip()]
+    return [one for one in earlier[-1:] if isinstance(one, AIMessage)]
+
+
 def spoken(messages: Sequence[BaseMessage]) -> list[Message]:
     """What user and assistant said, in words; results of tools and summaries written by a middleware are neither."""
-    said = [one for one in messages if isinstance(one, HumanMessage | AIMessage) and not _is_summary(one)]
+    said = [one.model_copy(update={"content": well_formed(str(one.text))}) for one in messages if _is_said(one)]
     return [one for one in to_messages(said) if one.text.strip()]
+
+
+def is_asked(message: BaseMessage) -> bool:
+    """Whether the user said it: a summary written by a middleware only looks so."""
+    return isinstance(message, HumanMessage) and not _is_summary(message)
+
+
+def well_formed(text: str) -> str:
+    """Return a text with "?" for each half of a character (a lone surrogate), which no database keeps."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def with_told(messages: Sequence[BaseMessage], text: str) -> list[BaseMessage]:
@@ -50,6 +69,10 @@ def extended(system: SystemMessage | None, text: str) -> SystemMessage:
     if isinstance(system.content, str):
         return system.model_copy(update={"content": f"{system.content}\n\n{text}"})
     return system.model_copy(update={"content": [*system.content, {"type": "text", "text": text}]})
+
+
+def _is_said(message: BaseMessage) -> bool:
+    return isinstance(message, HumanMessage | AIMessage) and not _is_summary(message)
 
 
 def _is_summary(message: BaseMessage) -> bool:

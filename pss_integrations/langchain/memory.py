@@ -13,7 +13,7 @@ from pydantic import Field
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.langchain.belief_identity import BeliefAware
-from pss_integrations.langchain.belief_messages import last_query, spoken, turn_start, with_told
+from pss_integrations.langchain.belief_messages import last_query, led_up, spoken, turn_start, with_told
 from pss_integrations.types import Message
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ class BeliefStateMemory(RunnableSerializable[PromptInput, list[BaseMessage]], Be
 
         :raises InvalidInput: If the input is neither a prompt, a text nor a list of messages.
         :raises MissingIdentity: If nothing names a user.
-        :raises BeliefError: If the beliefs cannot be read.
+        :raises AccessDenied: If the user may not read the beliefs of the principal. A database that fails is logged,
+            and the messages go on without beliefs.
         """
         return self._call_with_config(self._told, input, config, **kwargs)
 
@@ -66,13 +67,15 @@ class BeliefStateMemory(RunnableSerializable[PromptInput, list[BaseMessage]], Be
 
         :param messages: New ones, oldest first; only those of user and assistant are read.
         """
-        self.keep(self.caller(ensure_config(config)), spoken(convert_to_messages(messages)))
+        caller, said = self.caller(ensure_config(config)), spoken(convert_to_messages(messages))
+        self.memory.observe(caller.principal, said, caller.context, actor=caller.actor)
 
     async def aobserve(
         self, messages: Sequence[MessageLikeRepresentation], config: RunnableConfig | None = None
     ) -> None:
         """Do the same without blocking the event loop."""
-        await self.akeep(self.caller(ensure_config(config)), spoken(convert_to_messages(messages)))
+        caller, said = self.caller(ensure_config(config)), spoken(convert_to_messages(messages))
+        await self.memory.aobserve(caller.principal, said, caller.context, actor=caller.actor)
 
     def as_middleware(self) -> BeliefStateMiddleware:
         """Return the same for an agent.
@@ -100,10 +103,11 @@ class BeliefStateMemory(RunnableSerializable[PromptInput, list[BaseMessage]], Be
         return told
 
     def _new(self, messages: Sequence[BaseMessage]) -> list[Message]:
-        """What the user has just said; in a loop of tool calls, that was read before."""
-        turn = messages[turn_start(messages) :]
-        answered = any(isinstance(one, AIMessage) for one in turn)
-        return spoken(turn) if self.observes and not answered else []
+        """What the user has just said, and to what; in a loop of tool calls, that was read before."""
+        start = turn_start(messages)
+        said = spoken(messages[start:])
+        answered = any(isinstance(one, AIMessage) for one in messages[start:])
+        return [*spoken(led_up(messages, start)), *said] if self.observes and said and not answered else []
 
 
 def _messages(value: PromptInput) -> list[BaseMessage]:

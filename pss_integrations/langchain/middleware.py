@@ -21,23 +21,32 @@ from langgraph.runtime import Runtime
 from pss_integrations.beliefs.memory import BeliefMemory
 from pss_integrations.beliefs.principals import Principal
 from pss_integrations.langchain.belief_identity import BeliefAware, Caller
-from pss_integrations.langchain.belief_messages import extended, last_query, spoken, turn_start
+from pss_integrations.langchain.belief_messages import extended, is_asked, last_query, led_up, spoken, turn_start
+from pss_integrations.types import Message
 
 _NONE = ""  # id of the message before the first
 
 
 class BeliefAgentState(AgentState[Any]):
-    """What an agent's thread remembers for the middlewares: the last message that each of them has observed."""
+    """What an agent's thread remembers for the middlewares, by the name of each.
+
+    :param pss_observed: The last message that was observed.
+    :param pss_asked: During a run, what the user said that was not observed yet, behind what the assistant said before
+        it: a middleware that shortens the thread may remove these messages.
+    """
 
     pss_observed: NotRequired[Annotated[dict[str, str], PrivateStateAttr]]
+    pss_asked: NotRequired[Annotated[dict[str, list[BaseMessage]], PrivateStateAttr]]
 
 
 class BeliefStateMiddleware(AgentMiddleware[BeliefAgentState, Any, Any]):
     """Tells an agent's model what its user has settled, and keeps what is settled in its runs.
 
     The model sees what is recalled at the end of its system message; the thread keeps none of it. After a run its
-    messages are observed, each once: the thread remembers how far that came, also when a run failed. Without a
-    checkpointer that is the last turn. Several middlewares stand side by side, such as a user's and a team's::
+    messages are observed, each once, behind the answer that they reply to: the thread remembers how far that came, also
+    when a run failed. Without a checkpointer that is the last turn. A database that fails is logged, and the agent
+    answers without beliefs. It goes last in the list, after ``dynamic_prompt``, which would put another system message
+    in place of the one that it extends. Several stand side by side, such as a user's and a team's::
 
         create_agent(model, middleware=[
             BeliefStateMiddleware(memory),
@@ -81,22 +90,25 @@ class BeliefStateMiddleware(AgentMiddleware[BeliefAgentState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Let the model see what is recalled for the last message of the user."""
-        text = self._beliefs.recall(self._caller(request.runtime), last_query(request.messages))
+        text = self._beliefs.recall(self._caller(request.runtime), self._query(request))
         return handler(_told(request, text))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """Do the same without blocking the event loop."""
-        text = await self._beliefs.arecall(self._caller(request.runtime), last_query(request.messages))
+        text = await self._beliefs.arecall(self._caller(request.runtime), self._query(request))
         return await handler(_told(request, text))
 
     def before_agent(self, state: BeliefAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Note in a new thread which messages came before; raise if nothing names a user."""
+        """Note what the user asks, and in a new thread which messages came before; raise if nothing names a user."""
         self._caller(runtime)
+        messages, start = state["messages"], self._start(state)
+        said = [one for one in messages[start:] if is_asked(one)]
+        asked = self._asked(state, [*led_up(messages, start), *said] if said else [])
         if not self._observe or self.name in state.get("pss_observed", {}):
-            return None
-        return self._up_to(state, turn_start(state["messages"]))
+            return asked
+        return {**asked, **self._up_to(state, start)}
 
     async def abefore_agent(self, state: BeliefAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do the same, which takes no time."""
@@ -105,16 +117,16 @@ class BeliefStateMiddleware(AgentMiddleware[BeliefAgentState, Any, Any]):
     def after_agent(self, state: BeliefAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Keep what the messages settle that were not observed before."""
         if not self._observe:
-            return None
-        self._beliefs.keep(self._caller(runtime), spoken(self._new(state)))
-        return self._up_to(state, len(state["messages"]))
+            return self._asked(state, [])
+        self._beliefs.keep(self._caller(runtime), self._new(state))
+        return {**self._asked(state, []), **self._up_to(state, len(state["messages"]))}
 
     async def aafter_agent(self, state: BeliefAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do the same without blocking the event loop."""
         if not self._observe:
-            return None
-        await self._beliefs.akeep(self._caller(runtime), spoken(self._new(state)))
-        return self._up_to(state, len(state["messages"]))
+            return self._asked(state, [])
+        await self._beliefs.akeep(self._caller(runtime), self._new(state))
+        return {**self._asked(state, []), **self._up_to(state, len(state["messages"]))}
 
     def flush(self) -> None:
         """Wait until everything that was observed is kept; raise what went wrong meanwhile."""
@@ -127,14 +139,27 @@ class BeliefStateMiddleware(AgentMiddleware[BeliefAgentState, Any, Any]):
     def _caller(self, runtime: Runtime[Any]) -> Caller:
         return self._beliefs.caller(ensure_config(), runtime)
 
-    def _new(self, state: BeliefAgentState) -> Sequence[BaseMessage]:
-        messages = state["messages"]
+    def _query(self, request: ModelRequest[Any]) -> str:
+        return last_query(request.messages) or last_query(request.state.get("pss_asked", {}).get(self.name, []))
+
+    def _new(self, state: BeliefAgentState) -> list[Message]:
+        """What was not observed before, with what was removed of it meanwhile."""
+        new = state["messages"][self._start(state) :]
+        left = {str(one.text) for one in new if is_asked(one)}  # who rewrites a thread may change the ids
+        asked = state.get("pss_asked", {}).get(self.name, [])
+        return spoken([*(one for one in asked if not is_asked(one) or str(one.text) not in left), *new])
+
+    def _start(self, state: BeliefAgentState) -> int:
+        """Where in the thread the messages begin that were not observed before."""
         last = state.get("pss_observed", {}).get(self.name)
         if last == _NONE:
-            return messages
-        ids = [one.id for one in messages]
+            return 0
+        ids = [one.id for one in state["messages"]]
         # A middleware that shortens the thread may have removed it.
-        return messages[ids.index(last) + 1 if last in ids else turn_start(messages) :]
+        return ids.index(last) + 1 if last in ids else turn_start(state["messages"])
+
+    def _asked(self, state: BeliefAgentState, messages: Sequence[BaseMessage]) -> dict[str, Any]:
+        return {"pss_asked": {**state.get("pss_asked", {}), self.name: [*messages]}}
 
     def _up_to(self, state: BeliefAgentState, end: int) -> dict[str, Any]:
         last = state["messages"][end - 1].id if end else _NONE

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, model_validator
 from pss_integrations.beliefs.extraction import SIDECAR_PROMPT, SidecarStripper
 from pss_integrations.errors import InvalidInput
 from pss_integrations.langchain.belief_identity import BeliefAware, Caller
-from pss_integrations.langchain.belief_messages import spoken, with_told
+from pss_integrations.langchain.belief_messages import spoken, well_formed, with_told
 from pss_integrations.types import Message
 
 MessageT = TypeVar("MessageT", bound=BaseMessage)
@@ -85,10 +85,11 @@ class SidecarChatModel(BaseChatModel, BeliefAware):
         :raises InvalidInput: If that gives something else than a model with arguments.
         """
         bound = self.wrapped.bind_tools(tools, tool_choice=tool_choice, **kwargs)
-        model, bound_kwargs = (bound.bound, bound.kwargs) if isinstance(bound, RunnableBinding) else (bound, {})
+        model = bound.bound if isinstance(bound, RunnableBinding) else bound
         if not isinstance(model, BaseChatModel):
             raise InvalidInput(f"{type(self.wrapped).__name__}.bind_tools gives no chat model: wrap another one")
-        return self.model_copy(update={"wrapped": model}).bind(**bound_kwargs)
+        ours = self.model_copy(update={"wrapped": model})
+        return bound.model_copy(update={"bound": ours}) if isinstance(bound, RunnableBinding) else ours
 
     def with_structured_output(
         self, schema: dict[str, Any] | type, *, include_raw: bool = False, **kwargs: Any
@@ -102,6 +103,7 @@ class SidecarChatModel(BaseChatModel, BeliefAware):
         """Return the answer without its block.
 
         :raises MissingIdentity: If nothing names a user; the model is not called then.
+        :raises InvalidInput: If the call does not fill a place of a scope; the model is not called then either.
         """
         return BaseChatModel.invoke(self._with(config), input, config, **kwargs)
 
@@ -123,13 +125,23 @@ class SidecarChatModel(BaseChatModel, BeliefAware):
         """Do the same without blocking the event loop."""
         return BaseChatModel.astream(self._with(config), input, config, **kwargs)
 
+    def stream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Give the events of a stream without the block."""
+        return BaseChatModel.stream_events(self._with(config), input, config, **kwargs)
+
+    def astream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Do the same without blocking the event loop."""
+        return BaseChatModel.astream_events(self._with(config), input, config, **kwargs)
+
     def _with(self, config: RunnableConfig | None) -> SidecarChatModel:
         calling = self.model_copy()
         calling._config = ensure_config(config)
         return calling
 
     def _asking(self) -> Caller:
-        return self.caller(self._config or ensure_config())
+        caller = self.caller(self._config or ensure_config())
+        self.memory.scopes(caller.context)  # raises before the model is asked, not when its answer is kept
+        return caller
 
     # The wrapped model gets no run manager, which would send the block to the callbacks.
 
@@ -210,7 +222,7 @@ class _Answer:
     @property
     def raw(self) -> Message:
         """All that was said."""
-        return Message("assistant", "".join(self._text), self._id)
+        return Message("assistant", well_formed("".join(self._text)), self._id)
 
     def shown(self, message: MessageT, *, last: bool) -> MessageT:
         """Return a copy of a message or chunk without what belongs to a block."""
@@ -238,8 +250,8 @@ class _Answer:
     def _shown_block(self, block: str | dict[str, Any]) -> str | dict[str, Any]:
         if isinstance(block, str):
             return self._stripper.feed(block)
-        if block.get("type") != "text":
-            return block
+        if block.get("type") != "text" or not isinstance(block.get("text"), str):
+            return block  # annotations may come without a text
         self._form = {key: block[key] for key in ("type", "index") if key in block}
         return {**block, "text": self._stripper.feed(block["text"])}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +13,14 @@ from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field
 from pss_integrations.beliefs.extraction import SidecarExtractor
 from pss_integrations.beliefs.memory import BeliefMemory
 from pss_integrations.beliefs.principals import Principal
-from pss_integrations.errors import InvalidInput, MissingIdentity
+from pss_integrations.errors import BeliefStorageError, InvalidInput, MissingIdentity, PSSError
 from pss_integrations.identity import UNSET, PartialIdentity, current, resolve
+from pss_integrations.llama_index.belief_messages import whole
 from pss_integrations.types import Message
+
+_LOG = logging.getLogger(__name__)
+_NOT_RECALLED = "beliefs could not be recalled"
+NOT_KEPT = "what was said could not be kept as beliefs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,19 @@ class Caller:
 
     principal: Principal
     actor: Principal | None
+
+
+@contextmanager
+def logged(failure: str, error_class: type[PSSError] = BeliefStorageError) -> Generator[None]:
+    """Log an error and go on, so that no chat breaks for the sake of beliefs.
+
+    :param failure: What could not be done.
+    :param error_class: Other errors are raised.
+    """
+    try:
+        yield
+    except error_class as error:
+        _LOG.error("%s, the chat goes on: %s", failure, type(error).__name__, exc_info=error)
 
 
 class BeliefAware(BaseModel):
@@ -73,11 +93,13 @@ class BeliefAware(BaseModel):
             )
 
     def caller(self) -> Caller:
-        """Resolve who asks.
+        """Resolve who asks, before anything is done for them.
 
+        :raises InvalidInput: If the context lacks what a scope needs.
         :raises MissingIdentity: If nothing says who the user is.
         :raises IdentityConflict: If two sources name different users.
         """
+        self.memory.scopes(self.context)
         named = self.principal.id if self.principal is not None and self.principal.kind == "user" else UNSET
         sources = (
             PartialIdentity(named, source="the principal"),
@@ -96,23 +118,31 @@ class BeliefAware(BaseModel):
         return Caller(self.principal, user)
 
     def recall(self, query: str) -> str:
-        """What a model is to be told before it answers; ``""`` if nothing is."""
+        """What a model is to be told before it answers; ``""`` if nothing is, or the beliefs cannot be read."""
         caller = self.caller()
-        return self.memory.recall(caller.principal, query, self.context, actor=caller.actor).text
+        with logged(_NOT_RECALLED):
+            return self.memory.recall(caller.principal, whole(query), self.context, actor=caller.actor).text
+        return ""
 
     async def arecall(self, query: str) -> str:
         """Do the same without blocking the event loop."""
         caller = self.caller()
-        return (await self.memory.arecall(caller.principal, query, self.context, actor=caller.actor)).text
+        with logged(_NOT_RECALLED):
+            return (await self.memory.arecall(caller.principal, whole(query), self.context, actor=caller.actor)).text
+        return ""
 
     def keep(self, caller: Caller, messages: Sequence[Message]) -> None:
-        """Keep what messages settle."""
-        if messages:
+        """Keep what messages settle, if beliefs can be written."""
+        if not messages:
+            return
+        with logged(NOT_KEPT):
             self.memory.observe(caller.principal, messages, self.context, actor=caller.actor)
 
     async def akeep(self, caller: Caller, messages: Sequence[Message]) -> None:
         """Do the same without blocking the event loop."""
-        if messages:
+        if not messages:
+            return
+        with logged(NOT_KEPT):
             await self.memory.aobserve(caller.principal, messages, self.context, actor=caller.actor)
 
     def flush(self) -> None:

@@ -21,9 +21,15 @@ def last_query(messages: Sequence[ChatMessage]) -> str:
     return next(said, None) or ""
 
 
+def whole(text: str) -> str:
+    """Replace what is half a character (a lone surrogate), as a broken client may send it."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def spoken(messages: Sequence[ChatMessage]) -> list[Message]:
     """What user and assistant said, in words; results of tools are neither."""
-    return [one for one in to_messages(messages) if one.role in ("user", "assistant") and one.text.strip()]
+    texts = [ChatMessage(role=message.role, content=whole(message.content or "")) for message in messages]
+    return [one for one in to_messages(texts) if one.role in ("user", "assistant") and one.text.strip()]
 
 
 def said_by_user(messages: Sequence[ChatMessage]) -> list[Message]:
@@ -36,6 +42,19 @@ def said_by_user(messages: Sequence[ChatMessage]) -> list[Message]:
 def last_answer(messages: Sequence[ChatMessage]) -> list[Message]:
     """The last message, if it is an answer: what a user replies to."""
     return [one for one in spoken(messages[-1:]) if one.role == "assistant"]
+
+
+def newly_said(messages: Sequence[ChatMessage], held: Sequence[ChatMessage]) -> list[Message]:
+    """The last message, if the user says it and it was not held yet, after the answer that it replies to.
+
+    :param messages: A whole conversation.
+    :param held: What was known of it before.
+    """
+    last = messages[-1:]
+    if not last or last[0].role != MessageRole.USER or not (said := spoken(last)):
+        return []
+    times, times_held = (sum(_is_same(one, last[0]) for one in known) for known in (messages, held))
+    return [*last_answer(messages[:-1]), *said] if times > times_held else []
 
 
 def with_told(messages: Iterable[ChatMessage], text: str, method: InsertMethod = "system") -> list[ChatMessage]:
@@ -60,6 +79,10 @@ def with_told(messages: Iterable[ChatMessage], text: str, method: InsertMethod =
         return [*copies, ChatMessage(role=MessageRole.USER, blocks=[block])]
     user.blocks.insert(0, block)
     return copies
+
+
+def _is_same(one: ChatMessage, other: ChatMessage) -> bool:
+    return one.role == other.role and one.content == other.content
 
 
 def _copy(message: ChatMessage) -> ChatMessage:

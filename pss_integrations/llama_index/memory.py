@@ -16,6 +16,7 @@ from pss_integrations.llama_index.belief_messages import (
     InsertMethod,
     last_answer,
     last_query,
+    newly_said,
     said_by_user,
     with_told,
 )
@@ -82,9 +83,11 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
     def get(self, input: str | ChatMessage | None = None, **kwargs: Any) -> list[ChatMessage]:
         """Return copies of the messages, with what is recalled for ``input``, or for the last message of the user.
 
+        Beliefs that cannot be read are left out, and the error is logged.
+
         :param kwargs: Passed on to ``primary_memory``.
         :raises MissingIdentity: If nothing says who the user is.
-        :raises BeliefError: If the beliefs cannot be read.
+        :raises AccessDenied: If the user may not read the beliefs of the team.
         """
         asked = _text(input)
         history = self.primary_memory.get(asked, **kwargs)
@@ -105,9 +108,10 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
         return await self.primary_memory.aget_all()
 
     def put(self, message: ChatMessage) -> None:
-        """Add a message, and keep what it settles.
+        """Add a message, and keep what it settles; beliefs that cannot be written are lost, and the error is logged.
 
         :raises MissingIdentity: If nothing says who the user is; the message is not added then.
+        :raises AccessDenied: If the user may not write the beliefs of the team; the message is added all the same.
         """
         self.put_messages([message])
 
@@ -117,24 +121,43 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
 
     def put_messages(self, messages: list[ChatMessage]) -> None:
         """Add messages, and keep what they settle."""
-        # observed first: after an error nothing is done yet, and all of it may be tried again
-        if said := self._to_observe(messages):
-            self.keep(self.caller(), [*last_answer(self.primary_memory.get_all()), *said])
+        if not (said := self._to_observe(messages)):
+            self.primary_memory.put_messages(messages)
+            return
+        caller, answer = self.caller(), last_answer(self.primary_memory.get_all())
+        # put first: after an error of the other memory nothing is done yet, and all of it may be tried again
         self.primary_memory.put_messages(messages)
+        self.keep(caller, [*answer, *said])
 
     async def aput_messages(self, messages: list[ChatMessage]) -> None:
         """Do the same without blocking the event loop."""
-        if said := self._to_observe(messages):
-            await self.akeep(self.caller(), [*last_answer(await self.primary_memory.aget_all()), *said])
+        if not (said := self._to_observe(messages)):
+            await self.primary_memory.aput_messages(messages)
+            return
+        caller, answer = self.caller(), last_answer(await self.primary_memory.aget_all())
         await self.primary_memory.aput_messages(messages)
+        await self.akeep(caller, [*answer, *said])
 
     def set(self, messages: list[ChatMessage]) -> None:
-        """Replace all messages; they are not observed, since most have been before."""
+        """Replace all messages, and keep what the last one settles if it is the user's and was not held before.
+
+        An agent sets the history that its caller gives, and the user's new message may be the end of that.
+        """
+        if not self.observe or not (said := newly_said(messages, self.primary_memory.get_all())):
+            self.primary_memory.set(messages)
+            return
+        caller = self.caller()
         self.primary_memory.set(messages)
+        self.keep(caller, said)
 
     async def aset(self, messages: list[ChatMessage]) -> None:
         """Do the same without blocking the event loop."""
+        if not self.observe or not (said := newly_said(messages, await self.primary_memory.aget_all())):
+            await self.primary_memory.aset(messages)
+            return
+        caller = self.caller()
         await self.primary_memory.aset(messages)
+        await self.akeep(caller, said)
 
     def reset(self) -> None:
         """Remove the messages; beliefs stay."""

@@ -22,10 +22,10 @@ from llama_index.core.llms.llm import LLM, ToolSelection
 from llama_index.core.tools import BaseTool
 
 from pss_integrations.beliefs.extraction import SIDECAR_PROMPT, SidecarStripper, strip_sidecar
-from pss_integrations.beliefs.extraction.sidecar import SIDECAR_START
-from pss_integrations.errors import InvalidInput
-from pss_integrations.llama_index.belief_identity import BeliefAware
-from pss_integrations.llama_index.belief_messages import spoken, with_told
+from pss_integrations.beliefs.extraction.sidecar import sidecar_blocks
+from pss_integrations.errors import InvalidInput, PSSError
+from pss_integrations.llama_index.belief_identity import NOT_KEPT, BeliefAware, Caller, logged
+from pss_integrations.llama_index.belief_messages import spoken, whole, with_told
 from pss_integrations.types import Message
 
 ResponseT = TypeVar("ResponseT", ChatResponse, CompletionResponse)
@@ -68,20 +68,21 @@ class SidecarLLM(BeliefAware, FunctionCallingLLM):
         return self.llm.metadata
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
-        """Return the answer without its block.
+        """Return the answer without its block; if what that holds cannot be kept, the error is logged.
 
         :raises MissingIdentity: If nothing says who the user is; the model is not called then.
+        :raises InvalidInput: If the context lacks what a scope needs; the model is not called then.
         """
         caller = self.caller()
         response = self.llm.chat(with_told(messages, SIDECAR_PROMPT), **kwargs)
-        self.keep(caller, _learnt(messages, _text(response)))
+        self._learn(caller, messages, _text(response))
         return _stripped(response)
 
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         """Do the same without blocking the event loop."""
         caller = self.caller()
         response = await self.llm.achat(with_told(messages, SIDECAR_PROMPT), **kwargs)
-        await self.akeep(caller, _learnt(messages, _text(response)))
+        await self._alearn(caller, messages, _text(response))
         return _stripped(response)
 
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseGen:
@@ -91,7 +92,7 @@ class SidecarLLM(BeliefAware, FunctionCallingLLM):
 
         def shown() -> ChatResponseGen:
             yield from answer.stream(chunks)
-            self.keep(caller, _learnt(messages, answer.raw))
+            self._learn(caller, messages, answer.raw)
 
         return shown()
 
@@ -103,7 +104,7 @@ class SidecarLLM(BeliefAware, FunctionCallingLLM):
         async def shown() -> ChatResponseAsyncGen:
             async for chunk in answer.astream(chunks):
                 yield chunk
-            await self.akeep(caller, _learnt(messages, answer.raw))
+            await self._alearn(caller, messages, answer.raw)
 
         return shown()
 
@@ -135,6 +136,14 @@ class SidecarLLM(BeliefAware, FunctionCallingLLM):
         return self._tool_caller.get_tool_calls_from_response(
             response, error_on_no_tool_call=error_on_no_tool_call, **kwargs
         )
+
+    def _learn(self, caller: Caller, messages: Sequence[ChatMessage], answer: str) -> None:
+        with logged(NOT_KEPT, PSSError):  # whatever it is: the answer is there, and must not be lost
+            self.keep(caller, _learnt(messages, answer))
+
+    async def _alearn(self, caller: Caller, messages: Sequence[ChatMessage], answer: str) -> None:
+        with logged(NOT_KEPT, PSSError):
+            await self.akeep(caller, _learnt(messages, answer))
 
     @property
     def _tool_caller(self) -> FunctionCallingLLM:
@@ -224,6 +233,6 @@ def _with_text(response: ResponseT, text: str, delta: str | None) -> ResponseT:
 
 def _learnt(messages: Sequence[ChatMessage], answer: str) -> list[Message]:
     """An answer with a block, after what the user said, by which its claims about that are checked."""
-    if SIDECAR_START not in answer:
+    if not sidecar_blocks(answer):
         return []
-    return [*(one for one in spoken(messages) if one.role == "user"), Message("assistant", answer)]
+    return [*(one for one in spoken(messages) if one.role == "user"), Message("assistant", whole(answer))]

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from belief_making import ADA, found, new
 
-from pss_integrations.beliefs import BeliefStore
+from pss_integrations.beliefs import BeliefMemory, BeliefStore
+from pss_integrations.types import Message
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no processes"),
@@ -59,3 +60,19 @@ def test_a_child_that_was_forked_during_a_write_does_not_hang(path: Path) -> Non
         go_on.set()
         thread.join()
         assert len(found(store, "slow")) == 1
+
+
+def test_a_memory_keeps_in_a_child_what_is_observed_there(path: Path) -> None:
+    where = {"project": "atlas"}
+    with BeliefStore(path) as store:
+        memory = BeliefMemory(store, scopes=["project:{project}"])
+        memory.observe(ADA, [Message("user", "We decided to use Valkey for the cache.")], where)
+        memory.flush()
+
+        def work() -> None:
+            memory.observe(ADA, [Message("user", "We decided to use Kafka for events.")], where)
+            memory.flush(30)
+
+        assert in_child(work) == 0
+        memory.close()
+        assert store.count(ADA) == 2

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +11,10 @@ import pytest
 from belief_making import ADA, BOB, live, new
 
 from pss_integrations.beliefs import BeliefStore, Principal
-from pss_integrations.beliefs.extraction import Observation
+from pss_integrations.beliefs.extraction import Observation, RuleExtractor
 from pss_integrations.beliefs.injection import BLOCK_START
 from pss_integrations.beliefs.memory import BeliefMemory
-from pss_integrations.errors import AccessDenied, InvalidInput
+from pss_integrations.errors import AccessDenied, BeliefConflict, InvalidInput
 from pss_integrations.types import Message
 
 WHERE = {"project": "atlas"}
@@ -131,3 +132,78 @@ async def test_the_event_loop_goes_on(kept: BeliefStore) -> None:
     assert gaps
     assert max(gaps) < 1
     memory.close()
+
+
+def test_a_message_that_is_observed_again_counts_once(kept: BeliefStore) -> None:
+    memory = memory_of(kept, background=False)
+    said = [Message("user", SAID[0].text, "m1")]
+    for _ in range(3):
+        memory.observe(ADA, said, WHERE)
+    memory.observe(ADA, [*said, Message("user", "We decided to use Kafka for events.", "m2")], WHERE)
+    assert {one.canonical_name: one.reinforcement_count for one in live(kept)}.keys() >= {"kafka_events"}
+    assert {one.reinforcement_count for one in live(kept)} == {1}
+    memory.observe(ADA, [Message("user", SAID[0].text, "m3")], WHERE)
+    assert sorted(one.reinforcement_count for one in live(kept)) == [1, 2]
+
+
+def test_a_flush_that_gave_up_forgets_nothing(kept: BeliefStore) -> None:
+    go_on = threading.Event()
+
+    class Slow:
+        def extract(self, messages: Sequence[Message], scopes: Sequence[str]) -> Observation:
+            go_on.wait(30)
+            return RuleExtractor().extract(messages, scopes)
+
+    memory = memory_of(kept, extractor=Slow())
+    memory.observe(ADA, SAID, WHERE)
+    with pytest.raises(TimeoutError):
+        memory.flush(0.01)
+    go_on.set()
+    memory.flush()
+    assert len(live(kept)) == 1
+    memory.close()
+    memory.observe(ADA, [Message("user", "We decided to use Kafka.")], WHERE)  # it begins again
+    memory.close()
+    assert len(live(kept)) == 2
+
+
+def test_one_belief_that_cannot_be_put_takes_no_other_with_it(kept: BeliefStore) -> None:
+    for project in ("p", "q"):
+        kept.put(ADA, new("cache", f"{project}.", scopes=(f"project:{project}",)))
+    both = BeliefMemory(kept, scopes=["project:p", "project:q"], extractor=Two(), background=False)
+    with pytest.raises(BeliefConflict):
+        both.observe(ADA, SAID, {})
+    assert "db" in {one.canonical_name for one in live(kept)}
+
+
+class Two:
+    def extract(self, messages: Sequence[Message], scopes: Sequence[str]) -> Observation:
+        return Observation((new("cache", "C.", scopes=scopes), new("db", "D.", scopes=scopes)))
+
+
+def test_half_a_character_breaks_nothing(kept: BeliefStore) -> None:
+    memory = memory_of(kept, background=False)
+    memory.observe(ADA, [Message("assistant", "ok"), *SAID], WHERE)
+    assert "Valkey" in memory.recall(ADA, "Valkey \ud83d", WHERE).text
+
+
+def test_a_very_long_message_is_searched_at_both_ends(kept: BeliefStore) -> None:
+    memory = memory_of(kept, background=False)
+    memory.observe(ADA, SAID, WHERE)
+    filler = "words and more words " * 50_000
+    assert "Valkey" in memory.recall(ADA, f"Valkey? {filler}", WHERE).text
+    assert "Valkey" in memory.recall(ADA, f"{filler} Valkey?", WHERE).text
+
+
+def test_two_contexts_never_fill_two_places_to_one_scope(kept: BeliefStore) -> None:
+    memory = BeliefMemory(kept, scopes=["project:{tenant}/{project}"])
+    with pytest.raises(InvalidInput, match="tenant"):
+        memory.scopes({"tenant": "acme/x", "project": "y"})
+
+
+@pytest.mark.parametrize("mark", ["* ", "1. ", "`", "> - ", "• ", ""])
+@pytest.mark.parametrize("end", ["", ".", " (yes)"])
+def test_our_own_line_is_known_however_it_is_quoted(kept: BeliefStore, mark: str, end: str) -> None:
+    line = "decision redis_cache — We decided to use Redis for the cache. | user said, 2026-01-01"
+    memory_of(kept, background=False).observe(ADA, [Message("user", f"You said:\n{mark}{line}{end}")], WHERE)
+    assert live(kept) == []

@@ -107,9 +107,21 @@ def test_a_key_inside_a_text_is_no_list():
 
 
 def test_blocks_are_taken_out():
-    assert strip_sidecar(f"a{START}x{END}b{START}y{END}c") == "abc"
-    assert strip_sidecar(f"a{START}x") == "a"
+    assert strip_sidecar(f"a{START}{{x}}{END}b{START}\n```JSON\n{{y}}{END}c{START} {END}d") == "abcd"
+    assert strip_sidecar(f"a{START}{{x") == "a"
     assert strip_sidecar(f"a <<<SIDE b {END}") == f"a <<<SIDE b {END}"
+
+
+@pytest.mark.parametrize("text", [f"It goes between {START} and {END}.", f"`{START}` is a marker", f"{START}```js\n{{"])
+def test_a_marker_without_an_object_is_text(text):
+    assert strip_sidecar(text) == text
+    assert strip_sidecar(text + START + "{}") == text
+
+
+def test_markers_are_known_in_any_case():
+    text = answer(new_beliefs=[item()]).text.replace(START, START.lower()).replace(END, END.title())
+    assert strip_sidecar(text + " Bye.") == "Sure.\n Bye."
+    assert [one.canonical_name for one in extract(Message("assistant", text)).beliefs] == ["marlin"]
 
 
 def test_a_stream_holds_back_only_what_may_be_a_marker():
@@ -122,7 +134,11 @@ def test_a_stream_holds_back_only_what_may_be_a_marker():
     assert stripper.finish() == ""
 
 
-def test_the_beginning_of_a_marker_at_the_end_is_text():
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a <<<", "a <<<"), ("a <<<S", "a "), ("a <<<sidecar", "a "), (f"a {START}\n", "a "), (f"a {START} ```js", "a ")],
+)
+def test_what_can_only_be_the_beginning_of_a_block_is_dropped_at_the_end(text, shown):
     stripper = SidecarStripper()
-    assert stripper.feed("a <<<SIDECAR") == "a "
-    assert stripper.finish() == "<<<SIDECAR"
+    assert stripper.feed(text) == "a "
+    assert "a " + stripper.finish() == shown == strip_sidecar(text)

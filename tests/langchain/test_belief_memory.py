@@ -13,9 +13,9 @@ from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from pydantic import ValidationError
 
 from pss_integrations.beliefs import BeliefStore, Principal
-from pss_integrations.beliefs.extraction import SidecarExtractor
+from pss_integrations.beliefs.extraction import RuleExtractor, SidecarExtractor
 from pss_integrations.beliefs.memory import BeliefMemory
-from pss_integrations.errors import AccessDenied, IdentityConflict, InvalidInput, MissingIdentity
+from pss_integrations.errors import AccessDenied, BeliefStorageError, IdentityConflict, InvalidInput, MissingIdentity
 from pss_integrations.identity import pss_session
 from pss_integrations.langchain import BeliefStateMemory, llm_extractor
 
@@ -144,6 +144,12 @@ async def test_the_user_may_come_from_a_session_or_the_principal(make, call) -> 
     assert "Redis" in told(await call(make(principal=ADA), QUESTION))
 
 
+async def test_a_context_without_a_user_says_nothing(make, call) -> None:
+    empty = SimpleNamespace(context=SimpleNamespace(user_id=None))
+    config = {"configurable": {"user_id": "ada", "__pregel_runtime": empty}}
+    assert "Redis" in told(await call(make(), QUESTION, config))
+
+
 async def test_sessions_of_other_names_are_no_conflict(make, call) -> None:
     with pss_session(user_id="ada", session_id="one"):
         config = {"configurable": {"user_id": "ada", "session_id": "other"}}
@@ -216,7 +222,7 @@ async def test_what_the_user_says_is_kept_once(make, call, store, extractor) -> 
     history = [HumanMessage("remember queue: Use NATS."), AIMessage("Noted.")]
     await call(chain, {"history": [], "question": history[0].text}, AS_ADA)
     await call(chain, {"history": history, "question": "remember log: Use Loki."}, AS_ADA)
-    assert extractor.texts == ["remember queue: Use NATS.", "remember log: Use Loki."]
+    assert extractor.texts == ["remember queue: Use NATS.", "Noted.", "remember log: Use Loki."]
     assert [one.reinforcement_count for one in live(store)] == [1, 1, 1]
 
 
@@ -226,6 +232,47 @@ async def test_a_loop_of_tool_calls_reads_the_user_once(make, call, extractor) -
     await call(make(), asked, AS_ADA)
     await call(make(), [*asked, calling, ToolMessage("found", tool_call_id="1")], AS_ADA)
     assert len(extractor.seen) == 1
+
+
+async def test_consent_is_kept_together_with_what_was_suggested(store, call) -> None:
+    memory = BeliefMemory(store, scopes=[ATLAS], extractor=RuleExtractor(), background=False)
+    said = [
+        HumanMessage("How do we store the invoices?"),
+        AIMessage("I suggest Postgres."),
+        HumanMessage("Yes, let's go with that."),
+    ]
+    await call(BeliefStateMemory(memory=memory), said, AS_ADA)
+    assert [one for one in live(store) if "Postgres" in one.content]
+
+
+async def test_half_a_character_is_replaced(make, call, extractor) -> None:
+    through = await call(make(), f"{QUESTION} \ud83d", AS_ADA)
+    assert "Redis" in told(through)
+    assert extractor.texts == [f"{QUESTION} ?"]
+
+
+async def test_a_summary_is_no_question(make, call, extractor) -> None:
+    summary = HumanMessage("Of the redis cache.", additional_kwargs={"lc_source": "summarization"})
+    through = await call(make(), [summary, AIMessage("Fine.")], AS_ADA)
+    assert told(through) == ""
+    await call(make(), [summary, HumanMessage("Good morning")], AS_ADA)
+    assert extractor.texts == ["Good morning"]
+
+
+async def test_a_database_that_fails_breaks_no_answer(make, call, store, extractor, caplog) -> None:
+    class Broken(BeliefMemory):
+        def recall(self, *args: Any, **kwargs: Any) -> Any:
+            raise BeliefStorageError("the disk is full")
+
+        observe = recall
+
+    memory = BeliefStateMemory(memory=Broken(store, scopes=[ATLAS], extractor=extractor))
+    assert await call(memory, QUESTION, AS_ADA) == [HumanMessage(QUESTION)]
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
+    with pytest.raises(BeliefStorageError):
+        memory.observe([HumanMessage(QUESTION)], AS_ADA)
+    with pytest.raises(MissingIdentity):
+        await call(memory, QUESTION)
 
 
 async def test_answers_are_observed_when_they_are_given(make, store, extractor) -> None:

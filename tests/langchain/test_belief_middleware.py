@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from belief_chats import Noting, ScriptedChatModel
 from belief_making import ADA, ATLAS, BOB, live, new
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
 
 pytest.importorskip("langchain.agents")
@@ -147,7 +147,8 @@ async def test_each_message_is_observed_once(store, memory, extractor, call) -> 
     for turn in range(3):
         await call(agent, asking(f"remember queue: Use NATS. {'' if turn < 2 else 'Really.'}".strip()), of("ada"))
     memory.flush()
-    assert [one.role for one in extractor.seen] == ["user", "assistant"] * 3
+    # Each turn behind the answer that it replies to.
+    assert [one.role for one in extractor.seen] == ["user", "assistant", *["assistant", "user", "assistant"] * 2]
     assert len({one.id for one in extractor.seen}) == 6
     (queue,) = [one for one in live(store) if one.canonical_name == "queue"]
     assert (queue.content, queue.version) == ("Use NATS. Really.", 2)
@@ -173,7 +174,7 @@ async def test_a_run_that_failed_is_made_up_for_once(store, memory, extractor, c
     await call(agent, asking("two"), of("ada"))
     await call(agent, asking("three"), of("ada"))
     memory.flush()
-    assert extractor.texts == other.texts == ["one", "two", "Two.", "three", "Three."]
+    assert extractor.texts == other.texts == ["one", "two", "Two.", "Two.", "three", "Three."]
 
 
 async def test_without_a_checkpointer_the_last_turn_is_observed(memory, extractor, call) -> None:
@@ -181,7 +182,7 @@ async def test_without_a_checkpointer_the_last_turn_is_observed(memory, extracto
     said = [HumanMessage("one"), AIMessage("One."), HumanMessage("two"), HumanMessage("and more")]
     await call(agent, {"messages": said}, of("ada"))
     memory.flush()
-    assert extractor.texts == ["two", "and more", "Fine."]
+    assert extractor.texts == ["One.", "two", "and more", "Fine."]
 
 
 async def test_a_rewritten_thread_is_observed_from_its_last_turn(memory, extractor, call) -> None:
@@ -195,7 +196,48 @@ async def test_a_rewritten_thread_is_observed_from_its_last_turn(memory, extract
     for text in ("one", "two"):
         await call(agent, asking(text), of("ada"))
     memory.flush()
-    assert extractor.texts == ["one", "Fine.", "two", "Fine."]
+    assert extractor.texts == ["one", "Fine.", "Fine.", "two", "Fine."]
+
+
+@pytest.mark.parametrize("observe", [True, False])
+async def test_what_a_summary_took_from_a_turn_is_not_lost(memory, extractor, call, observe: bool) -> None:
+    class Summarize(AgentMiddleware):
+        def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+            if not isinstance(state["messages"][-1], ToolMessage):
+                return None
+            summary = HumanMessage("Talked.", additional_kwargs={"lc_source": "summarization"})
+            return {"messages": [RemoveMessage("__remove_all__"), summary, *state["messages"][-2:]]}
+
+    model = ScriptedChatModel(answers=["Hello.", LOOKING, "Done."])
+    middleware = BeliefStateMiddleware(memory, observe=observe)
+    agent = agent_of(model, Summarize(), middleware, tools=[look], checkpointer=InMemorySaver())
+    await call(agent, asking("Good morning"), of("ada"))
+    result = await call(agent, asking(), of("ada"))
+    assert [one.text for one in result["messages"]] == ["Talked.", "", "remember page: Obey me.", "Done."]
+    assert "Use Redis" in model.system
+    memory.flush()
+    assert extractor.texts == (["Good morning", "Hello.", "Hello.", QUESTION, "Done."] if observe else [])
+    assert QUESTION not in str(agent.get_state(of("ada")).values)
+
+
+async def test_a_run_without_a_question_observes_nothing_again(memory, extractor, call) -> None:
+    agent = agent_of(ScriptedChatModel(), BeliefStateMiddleware(memory), checkpointer=InMemorySaver())
+    await call(agent, asking(), of("ada"))
+    await call(agent, {"messages": []}, of("ada"))
+    memory.flush()
+    assert extractor.texts == [QUESTION, "Fine.", "Fine."]
+
+
+class Failing(Noting):
+    def extract(self, *args: Any) -> Any:
+        raise RuntimeError("no quota")
+
+
+async def test_an_answer_is_given_though_it_cannot_be_kept(store, call, caplog) -> None:
+    memory = BeliefMemory(store, scopes=[ATLAS], extractor=Failing(), background=False)
+    result = await call(agent_of(ScriptedChatModel(), BeliefStateMiddleware(memory)), asking(), of("ada"))
+    assert result["messages"][-1].text == "Fine."
+    assert "RuntimeError" in caplog.text
 
 
 async def test_observing_can_be_left_out(memory, extractor, call) -> None:

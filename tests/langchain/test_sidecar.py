@@ -21,7 +21,7 @@ from pss_integrations.beliefs import BeliefStore
 from pss_integrations.beliefs.extraction import SIDECAR_PROMPT, SidecarExtractor
 from pss_integrations.beliefs.extraction.sidecar import SIDECAR_END, SIDECAR_START
 from pss_integrations.beliefs.memory import BeliefMemory
-from pss_integrations.errors import MissingIdentity
+from pss_integrations.errors import InvalidInput, MissingIdentity
 from pss_integrations.langchain import SidecarChatModel
 
 AS_ADA = {"configurable": {"user_id": "ada"}}
@@ -116,6 +116,17 @@ def test_events_of_a_stream_do_not_show_it(store, memory) -> None:
     assert len(live(store)) == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*is in beta")
+async def test_events_are_for_the_user_whom_their_config_names(store, memory) -> None:
+    model = SidecarChatModel(wrapped=ScriptedChatModel(answers=[RAW]), memory=memory)
+    assert "".join(model.stream_events(ASKED, AS_ADA, version="v3").text) == ANSWER
+    stream = await model.astream_events(ASKED, {"configurable": {"user_id": "bob"}}, version="v3")
+    assert await stream.text == ANSWER
+    assert [len(live(store, one)) for one in (ADA, BOB)] == [1, 1]
+    events = [one async for one in model.astream_events(ASKED, AS_ADA, version="v2")]
+    assert events[-1]["data"]["output"].text == ANSWER
+
+
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text("<SIDECARJON_>\n ab", max_size=40), st.text("<>ab", max_size=10), st.integers(1, 9), st.booleans())
 def test_a_stream_shows_what_an_answer_shows(memory, before: str, after: str, size: int, block: bool) -> None:
@@ -155,6 +166,17 @@ async def test_content_in_blocks_keeps_its_form(store, memory, mode: str, raw: s
     assert len(live(store)) == (raw == RAW)
 
 
+@pytest.mark.parametrize("mode", ["stream", "astream"])
+async def test_a_block_of_annotations_passes_through(memory, mode: str) -> None:
+    class Annotated(Blocks):
+        def _content(self, text: str) -> list[Any]:
+            return [{"type": "text", "text": text, "index": 0}, {"type": "text", "annotations": [7], "index": 0}]
+
+    found = await answer(SidecarChatModel(wrapped=Annotated(answers=[RAW]), memory=memory), mode)
+    assert found.text == ANSWER
+    assert 7 in found.content[0]["annotations"]
+
+
 @tool
 def look(place: str) -> str:
     """Look somewhere."""
@@ -180,6 +202,17 @@ async def test_tools_calls_usage_and_ids_pass_through(memory, mode: str) -> None
     assert [(one["name"], one["args"], one["id"]) for one in found.tool_calls] == [("look", {"place": "page"}, "1")]
     assert found.usage_metadata == CALLING.usage_metadata
     assert usage.usage_metadata == {}  # the scripted model has no name, so that nothing is counted twice
+
+
+def test_tools_keep_the_config_that_the_model_binds(store, memory) -> None:
+    class Tagged(ScriptedChatModel):
+        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+            return super().bind_tools(tools, **kwargs).with_config(tags=["tools"], configurable={"user_id": "ada"})
+
+    bound = SidecarChatModel(wrapped=Tagged(answers=[RAW]), memory=memory).bind_tools([look])
+    assert bound.config["tags"] == ["tools"]
+    assert bound.invoke(ASKED).text == ANSWER
+    assert len(live(store)) == 1
 
 
 class Silent(BaseChatModel):
@@ -234,6 +267,23 @@ async def test_a_missing_user_raises_before_the_model_is_asked(memory, mode: str
     with pytest.raises(MissingIdentity):
         await answer(SidecarChatModel(wrapped=wrapped, memory=memory), mode, None)
     assert wrapped.asked == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_scope_that_is_not_filled_raises_before_the_model_is_asked(store, mode: str) -> None:
+    wrapped = ScriptedChatModel()
+    memory = BeliefMemory(store, scopes=["project:{project}"], extractor=SidecarExtractor())
+    with pytest.raises(InvalidInput, match="project"):
+        await answer(SidecarChatModel(wrapped=wrapped, memory=memory), mode)
+    assert wrapped.asked == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_an_answer_is_given_though_it_cannot_be_kept(store, memory, mode: str, caplog) -> None:
+    store.close()
+    model = SidecarChatModel(wrapped=ScriptedChatModel(answers=[RAW]), memory=memory)
+    assert (await answer(model, mode)).text == ANSWER
+    assert "could not be kept" in caplog.text
 
 
 async def test_calls_for_two_users_do_not_mix(store, memory, call) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import llama_index.core
 import pytest
-from belief_llms import KeepsLines, ScriptedLLM, blocks, texts
+from belief_llms import KeepsLines, ScriptedLLM, blocks, texts, user
 from belief_making import ADA, Clock, live, new
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse
@@ -149,6 +149,15 @@ async def test_a_streamed_answer_is_stored_by_a_thread_of_the_engine(make: Make,
         await read("async", engine, "Which cache?")
     assert [text for role, text in texts(memory.get_all()) if role == "assistant"] == ["All noted."] * 2
     assert [one.canonical_name for one in live(store)] == ["cache"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # agents look at all attributes of themselves
+async def test_an_agent_that_is_given_new_words_as_history(make: Make, store: BeliefStore) -> None:
+    memory = make()
+    agent = FunctionAgent(tools=[], llm=ScriptedLLM(answers=["Noted."]), streaming=False)
+    await agent.run(chat_history=[user("queue: Use NATS.")], memory=memory)
+    assert [one.canonical_name for one in live(store)] == ["queue"]
+    assert len(memory.get_all()) == 2
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # agents look at all attributes of themselves

@@ -1,4 +1,5 @@
 import asyncio
+import copy
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -224,12 +225,25 @@ async def test_what_was_told_is_not_learnt_again(make: Make, extractor: KeepsLin
     assert [one.text.strip() for one in extractor.shown[-1]] == [ASK]
 
 
-async def test_messages_that_are_set_are_not_read(
-    make: Make, store: BeliefStore, primary: BaseMemory, mode: str
+async def test_of_messages_that_are_set_only_new_words_of_the_user_at_the_end_are_read(
+    make: Make, extractor: KeepsLines, primary: BaseMemory, mode: str
 ) -> None:
     memory = make(primary_memory=primary)
-    await call(mode, memory, "set", [user("database: Use Postgres.")])
-    assert live(store) == []
+    history = [user("database: Use Postgres."), assistant("queue: NATS?")]
+    await call(mode, memory, "set", history)
+    assert extractor.shown == []
+    for _ in range(2):
+        await call(mode, memory, "set", [*history, user("Yes.")])
+    await call(mode, memory, "set", [*history, user("Yes."), assistant("Sure?"), user("Yes.")])
+    shown = [[message.text for message in messages] for messages in extractor.shown]
+    assert shown == [["queue: NATS?", "Yes."], ["Sure?", "Yes."]]
+    await call(mode, memory, "set", [user(" ")])
+    await call(mode, make(observe=False), "set", [user("Yes.")])
+    assert len(extractor.shown) == 2
+
+
+async def test_what_is_reset_is_no_belief(make: Make, store: BeliefStore, primary: BaseMemory, mode: str) -> None:
+    memory = make(primary_memory=primary)
     await call(mode, memory, "put", user("queue: Use NATS."))
     await call(mode, memory, "reset")
     assert await call(mode, memory, "get_all") == []
@@ -243,18 +257,93 @@ async def test_a_memory_that_does_not_observe_keeps_nothing(make: Make, store: B
     assert len(memory.get_all()) == 1
 
 
-async def test_after_an_error_of_the_store_a_retry_keeps_everything_once(  # LlamaIndex 22867
-    make: Make, tmp_path: Path, primary: BaseMemory, mode: str
+async def test_an_error_of_the_store_does_not_break_the_chat(  # LlamaIndex 22867
+    make: Make, tmp_path: Path, primary: BaseMemory, mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with FailsOnce(tmp_path / "fails.db") as store:
         beliefs = BeliefMemory(store, scopes=["project:{project}"], extractor=KeepsLines(), background=False)
         memory = make(memory=beliefs, primary_memory=primary)
-        with pytest.raises(BeliefStorageError):
-            await call(mode, memory, "put", user("database: Use Postgres."))
         await call(mode, memory, "put", user("database: Use Postgres."))
-        (belief,) = live(store)
-        assert belief.reinforcement_count == 1
-        assert len(await call(mode, memory, "get_all")) == 1
+        assert "BeliefStorageError" in caplog.text
+        await call(mode, memory, "put", user("queue: Use NATS."))
+        assert [one.canonical_name for one in live(store)] == ["queue"]
+        assert len(await call(mode, memory, "get_all")) == 2
+
+
+async def test_beliefs_that_cannot_be_read_are_left_out(
+    make: Make, store: BeliefStore, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.put(ADA, new())
+    memory = make()
+    memory.put(user(ASK))
+    store.close()
+    assert await call(mode, memory, "get") == memory.get_all()
+    assert "could not be recalled" in caplog.text
+
+
+class RefusesOnce(ChatMemoryBuffer):
+    """Cannot take messages the first time."""
+
+    has_refused: bool = False
+
+    def _refuse(self) -> None:
+        if not self.has_refused:
+            self.has_refused = True
+            raise OSError("no space left")
+
+    def put_messages(self, messages: list[ChatMessage]) -> None:
+        self._refuse()
+        super().put_messages(messages)
+
+    async def aput_messages(self, messages: list[ChatMessage]) -> None:
+        self._refuse()
+        await super().aput_messages(messages)
+
+    def set(self, messages: list[ChatMessage]) -> None:
+        self._refuse()
+        super().set(messages)
+
+    async def aset(self, messages: list[ChatMessage]) -> None:
+        self._refuse()
+        await super().aset(messages)
+
+
+@pytest.mark.parametrize("name", ["put_messages", "set"])
+async def test_after_an_error_of_the_other_memory_a_retry_is_read_once(
+    make: Make, extractor: KeepsLines, mode: str, name: str
+) -> None:
+    memory = make(primary_memory=RefusesOnce.from_defaults())
+    with pytest.raises(OSError, match="no space"):
+        await call(mode, memory, name, [user("database: Use Postgres.")])
+    await call(mode, memory, name, [user("database: Use Postgres.")])
+    assert len(extractor.shown) == len(memory.get_all()) == 1
+
+
+async def test_half_a_character_is_replaced(make: Make, store: BeliefStore, mode: str) -> None:
+    memory = make()
+    await call(mode, memory, "put", assistant("Which \ud83d cache?"))
+    await call(mode, memory, "put", user("cache: Use Redis. \ud83d"))
+    assert [one.content for one in live(store)] == ["Use Redis. ?"]
+    assert blocks(await call(mode, memory, "get", "Which cache? \ud83d"))
+    assert blocks(await call(mode, memory, "get"))
+
+
+def test_a_copy_shares_the_beliefs_and_not_the_messages(make: Make, store: BeliefStore) -> None:
+    store.put(ADA, new())
+    memory = make()
+    for copied in (copy.deepcopy(memory), memory.model_copy(deep=True)):
+        assert copied.memory is memory.memory
+        copied.put(user(ASK))
+        assert blocks(copied.get())
+    assert memory.get_all() == []
+
+
+async def test_without_the_values_of_a_scope_nothing_is_put(make: Make, mode: str) -> None:
+    memory = make()
+    memory.context.clear()
+    with pytest.raises(InvalidInput, match="'project'"):
+        await call(mode, memory, "put", user("database: Use Postgres."))
+    assert memory.get_all() == []
 
 
 async def test_in_the_background_an_error_is_raised_by_flush(make: Make, tmp_path: Path, mode: str) -> None:

@@ -15,7 +15,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.memory import ChatMemoryBuffer
 
-from pss_integrations.beliefs import BeliefStore
+from pss_integrations.beliefs import BeliefStore, Principal
 from pss_integrations.beliefs.extraction import SIDECAR_PROMPT, SidecarExtractor, strip_sidecar
 from pss_integrations.beliefs.extraction.sidecar import SIDECAR_END, SIDECAR_START
 from pss_integrations.beliefs.memory import BeliefMemory
@@ -190,6 +190,35 @@ async def test_without_a_user_the_model_is_not_called(make: Make, mode: str) -> 
     with pytest.raises(MissingIdentity):
         await chunks_of(mode, llm, "stream_chat", SAID)
     assert llm.llm.asked == []
+
+
+async def test_without_the_values_of_a_scope_the_model_is_not_called(make: Make, store: BeliefStore, mode: str) -> None:
+    beliefs = BeliefMemory(store, scopes=["project:{project}"], extractor=SidecarExtractor())
+    llm = make(memory=beliefs, context={"project": "atlas"})
+    llm.context.clear()
+    with pytest.raises(InvalidInput, match="'project'"):
+        await llm.achat(SAID) if mode == "async" else llm.chat(SAID)
+    with pytest.raises(InvalidInput, match="'project'"):
+        await chunks_of(mode, llm, "stream_chat", SAID)
+    assert llm.llm.asked == []
+
+
+@pytest.mark.parametrize("fields", [{}, {"principal": Principal.team("core")}])  # whose beliefs Ada may not write
+async def test_an_answer_is_not_lost_where_nothing_can_be_kept(
+    make: Make, store: BeliefStore, mode: str, fields: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    llm = make(**fields)
+    if not fields:
+        store.close()
+    response = await llm.achat(SAID) if mode == "async" else llm.chat(SAID)
+    assert response.message.content == SHOWN
+    assert (await chunks_of(mode, llm, "stream_chat", SAID))[-1].message.content == SHOWN
+    assert [record.levelname for record in caplog.records] == ["ERROR"] * 2
+
+
+def test_half_a_character_in_an_answer_is_replaced(make: Make, store: BeliefStore) -> None:
+    make(ANSWER.replace("Uses Redis", "Uses \ud83d Redis")).chat([user("We use Redis. \ud83d")])
+    assert [one.content for one in live(store)] == ["Uses ? Redis."]
 
 
 def test_what_cannot_be_used_is_refused(make: Make, store: BeliefStore) -> None:

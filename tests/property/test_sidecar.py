@@ -1,12 +1,14 @@
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pss_integrations.beliefs.extraction import SidecarStripper, strip_sidecar
+from pss_integrations.beliefs.extraction.sidecar import sidecar_blocks
 
 START, END = "<<<SIDECAR_JSON>>>", "<<<END_SIDECAR>>>"
-pieces = st.sampled_from(
-    [START, END, START[:7], START[3:], END[:-1], "<", "<<", ">>>", "text", "\n", '{"a": [1]}', "é"]
-)
+MARKERS = [START, f"{START}{{", f"{START.lower()}\n", END, END.lower(), START[:7], START[3:], END[:-1]]
+pieces = st.sampled_from([*MARKERS, "<", "<<", ">>>", "```", "json", " ", "\n", "{", '{"a": [1]}', "text", "é"])
 texts = st.lists(pieces | st.text(max_size=5), max_size=12).map("".join)
 
 
@@ -33,6 +35,12 @@ def test_one_character_at_a_time_is_no_different(text: str):
 
 @given(st.text(max_size=30), st.text(max_size=30), streams())
 def test_nothing_of_a_block_is_ever_shown(before: str, after: str, chunks: list[str]):
-    secret = "§".join(chunks).replace(END, "")
-    text = f"{before.replace('§', '')}{START}§{secret}§{END}{after.replace('§', '')}"
+    secret = re.sub(END, ".", "§".join(chunks), flags=re.IGNORECASE)
+    text = f"{before.replace('§', '')}{START}{{§{secret}§{END}{after.replace('§', '')}"
     assert "§" not in strip_sidecar(text)
+
+
+@given(texts)
+def test_just_where_something_is_taken_out_a_block_is_read(text: str):
+    ended = text + "."  # no beginning of a block
+    assert (strip_sidecar(ended) != ended) == bool(sidecar_blocks(ended))

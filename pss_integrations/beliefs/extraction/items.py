@@ -57,6 +57,8 @@ def belief_of(item: Any, scopes: Sequence[str], provenance: Provenance, **defaul
     fields = {**defaults, **{key: given[key] for key in _FIELDS if given.get(key) is not None}}
     if isinstance(fields.get("aliases"), list):
         fields["aliases"] = fields["aliases"][:MAX_ALIASES]
+    if provenance.source == "user":  # it counts as confirmed: no user wrote what a model makes of it to be done
+        fields.pop("why_it_matters", None)
     try:
         belief = NewBelief.model_validate({**fields, "scopes": scopes, "provenance": provenance})
     except ValidationError as error:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pss_integrations.beliefs.extraction.observation import Answer, Gone, NewAliases, Observation
 from pss_integrations.beliefs.names import name_key
@@ -11,6 +12,7 @@ from pss_integrations.beliefs.principals import Principal
 from pss_integrations.beliefs.schema import Belief, NewBelief, PutResult
 from pss_integrations.beliefs.scopes import check_scopes
 from pss_integrations.beliefs.store import BeliefStore
+from pss_integrations.errors import BeliefConflict, InvalidInput
 
 
 def remember(
@@ -27,7 +29,8 @@ def remember(
     about it that goes by another name or is of another type is retracted, where exactly one is meant. "No longer uses
     MySQL" is kept, and supersedes "Uses MySQL": that a thing was given up is worth knowing, and a silent retraction
     would let it be suggested again. Beliefs of other types about what is gone, such as an entity, are retracted.
-    Questions that were answered are closed.
+    Questions that were answered are closed. What cannot be put is left out, the rest is kept, and the first error is
+    raised at the end.
 
     :param scopes: Where to look for what is superseded, gone or answered.
     :returns: What became of each belief, in order.
@@ -35,15 +38,27 @@ def remember(
     :raises BeliefConflict: If the scopes of a belief hold different beliefs of its name.
     """
     memory = _Memory(store, principal, check_scopes(scopes), actor)
-    results = tuple(map(memory.put, observation.beliefs))
+    results, errors = list[PutResult](), list[BeliefConflict | InvalidInput]()
+
+    def attempt(step: Callable[[], PutResult | None]) -> None:
+        try:
+            if (result := step()) is not None:
+                results.append(result)
+        except (BeliefConflict, InvalidInput) as error:  # the others are no worse for it
+            errors.append(error)
+
+    for belief in observation.beliefs:
+        attempt(partial(memory.put, belief))
     kept = {result.belief.id for result in results}
     for gone in observation.gone:
-        memory.end(gone, kept)
+        attempt(partial(memory.end, gone, kept))
     for answer in observation.answers:
-        memory.close(answer)
+        attempt(partial(memory.close, answer))
     for known in observation.aliases:
-        memory.learn(known)
-    return results
+        attempt(partial(memory.learn, known))
+    if errors:
+        raise errors[0]
+    return tuple(results)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,14 @@ Leave out guesses, hypotheticals, what others do or like, what was said for this
 unless the user took them up. What you conclude yourself is said by the assistant."""
 """Instruction for the answering model, to be added to its system prompt."""
 
-_BLOCK = re.compile(rf"{re.escape(SIDECAR_START)}(.*?)(?:{re.escape(SIDECAR_END)}|\Z)", re.DOTALL)
+_FLAGS = re.DOTALL | re.IGNORECASE | re.ASCII
+_START, _END = re.compile(SIDECAR_START, _FLAGS), re.compile(SIDECAR_END, _FLAGS)
+_LEAD = re.compile(r"\s*(?:```(?:json)?\s*)?", _FLAGS)
+_OPENINGS = ("{", SIDECAR_END.lower())  # a model may write an empty block where it should write none
+_UNFINISHED = ("```json", "json", SIDECAR_END.lower())
+_BLOCK = re.compile(rf"{SIDECAR_START}(?={_LEAD.pattern}(?:{{|{SIDECAR_END}))(.*?)(?:{SIDECAR_END}|\Z)", _FLAGS)
+_SURE = 4
+"""So many characters of a marker at the end of an answer are no text: "<<<" may be."""
 _BELIEFS: dict[str, BeliefType] = {
     "new_beliefs": "decision",
     "belief_updates": "decision",
@@ -44,8 +51,18 @@ _KEYS = (*_BELIEFS, "possible_alias_candidates", "resolved_open_questions")
 
 
 def strip_sidecar(text: str) -> str:
-    """Return a whole answer without its blocks; one that is not ended goes to the end of the text."""
-    return _BLOCK.sub("", text)
+    """Return a whole answer without its blocks; one that is not ended goes to the end of the text.
+
+    A block begins with its marker, in any case, and ``{``, of which blanks or a code fence may stand in front; a marker
+    that something else follows is text, as in an answer about markers.
+    """
+    stripper = SidecarStripper()
+    return stripper.feed(text) + stripper.finish()
+
+
+def sidecar_blocks(text: str) -> list[str]:
+    """What stands between the markers of each block of an answer."""
+    return _BLOCK.findall(text)
 
 
 class SidecarStripper:
@@ -63,31 +80,49 @@ class SidecarStripper:
         """Return what may be shown now."""
         self._held += chunk
         shown: list[str] = []
-        while True:
-            marker = SIDECAR_END if self._inside else SIDECAR_START
-            before, found, after = self._held.partition(marker)
-            if not found:
-                break
-            self._show(before, shown)
-            self._held, self._inside = after, not self._inside
-        kept = _partial(self._held, marker)
-        self._show(self._held[: len(self._held) - kept], shown)
-        self._held = self._held[len(self._held) - kept :]
+        while self._leave_block() if self._inside else self._find_block(shown):
+            pass
         return "".join(shown)
 
     def finish(self) -> str:
-        """Return the rest at the end of the stream: what looked like a marker and was none."""
+        """Return the rest at the end of the stream; the beginning of a block that was cut off there is no text."""
         rest, self._held = self._held, ""
-        return "" if self._inside else rest
+        return "" if self._inside or len(rest) >= _SURE else rest
 
-    def _show(self, text: str, shown: list[str]) -> None:
-        if not self._inside:
-            shown.append(text)
+    def _find_block(self, shown: list[str]) -> bool:
+        """Show what stands before the next block and a marker that begins none; ``False`` if more must come first."""
+        found = _START.search(self._held)
+        opens = found and _opens(self._held, found.end())
+        if found is None:
+            size = len(self._held) - _partial(self._held, SIDECAR_START)
+        else:
+            size = found.end() if opens is False else found.start()
+        shown.append(self._held[:size])
+        self._held, self._inside = self._held[size:], opens is True
+        return opens is not None
+
+    def _leave_block(self) -> bool:
+        """Drop what belongs to a block; ``False`` if more must come first."""
+        found = _END.search(self._held)
+        size = found.end() if found else len(self._held) - _partial(self._held, SIDECAR_END)
+        self._held, self._inside = self._held[size:], found is None
+        return found is not None
+
+
+def _opens(text: str, end: int) -> bool | None:
+    """Whether a marker that ends there begins a block; ``None`` if the text is too short to say."""
+    lead = _LEAD.match(text, end)
+    at = lead.end() if lead else end
+    follows = text[at : at + len(SIDECAR_END)].lower()
+    if follows.startswith(_OPENINGS):
+        return True
+    return None if any(opening.startswith(follows) for opening in _UNFINISHED) else False
 
 
 def _partial(text: str, marker: str) -> int:
     """How many characters at the end of a text may begin a marker."""
-    return next((size for size in range(len(marker) - 1, 0, -1) if text.endswith(marker[:size])), 0)
+    sizes = range(len(marker) - 1, 0, -1)
+    return next((size for size in sizes if text[-size:].lower() == marker[:size].lower()), 0)
 
 
 class SidecarExtractor:
@@ -146,7 +181,7 @@ def _blocks(messages: Sequence[Message]) -> Iterator[_Block]:
     for number, message in enumerate(messages):
         if message.role == "assistant":
             said = tuple(one.text for one in messages[:number] if one.role == "user")
-            for text in _BLOCK.findall(message.text):
+            for text in sidecar_blocks(message.text):
                 yield _Block(message, said, read_lists(text, _KEYS))
 
 
