@@ -215,7 +215,7 @@ class Beliefs(RuleBasedStateMachine):
         said = {change.belief.content for change in self.store.history(known.user, belief_id)}
         assert self.store.erase(known.user, belief_id).status == "complete"
         left = {belief.id for belief in self.store.list(known.user, live=None, limit=None)}
-        assert not gone & left
+        assert belief_id not in left
         for each, other in list(self.model.current.items()):
             if other.user == known.user and each not in left:
                 assert each in gone or said & self.contents(known.user, each)
@@ -226,12 +226,14 @@ class Beliefs(RuleBasedStateMachine):
         return {change.belief.content for change in self.histories[user, belief_id]}
 
     def forget(self, user: Principal, left: set[str]) -> None:
-        self.model.waiting = {each: k for each, k in self.model.waiting.items() if k.user != user or each in left}
-        self.histories = {key: log for key, log in self.histories.items() if key[0] != user or key[1] in left}
-        self.shown = [
-            (time, who, [belief for belief in beliefs if who != user or belief.id in left])
-            for time, who, beliefs in self.shown
-        ]
+        """What others said once may have gone from their log; and what waited for what is gone may hold now."""
+        for each, known in list(self.model.waiting.items()):
+            if known.user == user and each not in left:
+                del self.model.waiting[each]
+            elif known.user == user and self.store.get(user, each).live:
+                self.model.current[each] = self.model.waiting.pop(each)
+        self.histories = {key: log for key, log in self.histories.items() if key[0] != user}
+        self.shown = [(time, who, beliefs) for time, who, beliefs in self.shown if who != user]
 
     def past(self, belief_id: str) -> None:
         """What contradicted a belief that is past waits for another one, or is current itself."""
