@@ -107,6 +107,11 @@ def is_unicode(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
 
 
+def whole(text: str) -> str:
+    """Return a text with ``?`` for each half of a character, as a broken client may send it."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def tokenize(text: str) -> list[str]:
     """Split a text into tokens for full-text search; documents and queries must both pass through here.
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import replace
-from weakref import WeakSet
 
 from pss_integrations.beliefs.extraction import Extractor, RuleExtractor, remember
 from pss_integrations.beliefs.injection import Injection, inject, strip_injected
@@ -19,14 +17,14 @@ from pss_integrations.beliefs.principals import Principal
 from pss_integrations.beliefs.scopes import check_template, fill_scope
 from pss_integrations.beliefs.store import BeliefStore
 from pss_integrations.errors import InvalidInput
-from pss_integrations.text import is_unicode
+from pss_integrations.forks import renew_after_fork
+from pss_integrations.text import whole
 from pss_integrations.types import Message
 
 _LOG = logging.getLogger(__name__)
 _SEEN = 1000  # messages that are known again when they are observed once more
 _KEPT_ERRORS = 32
 _QUERY = 20_000  # characters of a message that are searched for names: its beginning and its end
-_OPEN = WeakSet["BeliefMemory"]()
 
 
 class BeliefMemory:
@@ -63,7 +61,7 @@ class BeliefMemory:
         self._background = background
         self._seen = OrderedDict[tuple[Principal, str, str] | None, None]()
         self._reset()
-        _OPEN.add(self)
+        renew_after_fork(self)
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
@@ -94,7 +92,7 @@ class BeliefMemory:
         :param query: The last message of the user.
         :param context: What the templates of scopes are filled from.
         """
-        query = _whole(query if len(query) <= _QUERY else f"{query[: _QUERY // 2]} {query[-_QUERY // 2 :]}")
+        query = whole(query if len(query) <= _QUERY else f"{query[: _QUERY // 2]} {query[-_QUERY // 2 :]}")
         found = self.store.recall(principal, self.scopes(context), query, actor=actor)
         return inject(found, budget=self._budget, count_tokens=self._count_tokens)
 
@@ -119,7 +117,7 @@ class BeliefMemory:
         :param messages: New messages, oldest first, with as many earlier ones as are needed to understand them.
         """
         scopes = self.scopes(context)
-        spoken = [Message(one.role, _whole(strip_injected(one.text)), one.id, one.created_at) for one in messages]
+        spoken = [Message(one.role, strip_injected(one.text), one.id, one.created_at) for one in messages]
 
         def work() -> None:
             self._keep(principal, scopes, spoken, actor)
@@ -195,17 +193,3 @@ class BeliefMemory:
                 executor, self._executor = self._executor, None
             if executor is not None:
                 executor.shutdown()
-
-
-def _whole(text: str) -> str:
-    """Text with a question mark for each half of a character."""
-    return text if is_unicode(text) else text.encode("utf-8", "replace").decode()
-
-
-def _after_fork() -> None:
-    for memory in _OPEN:
-        memory.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -19,6 +19,8 @@ Source = Literal["user", "assistant", "tool", "import"]
 BELIEF_TYPES: tuple[str, ...] = get_args(BeliefType)
 MAX_ALIASES = 25
 MAX_NAME = 200
+MIN_CONFIDENCE = 0.35
+"""What no user said is not kept if it is less sure (Tenure, section 4)."""
 
 
 def _text(text: str) -> str:

@@ -50,6 +50,11 @@ def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(check_scope, scopes)))
 
 
+def places(template: str) -> list[str]:
+    """Names of the places of a template."""
+    return _PLACE.findall(template)
+
+
 def fill_scope(template: str, context: Mapping[str, str]) -> str:
     """Fill the places of a template such as ``project:{project}``.
 
@@ -57,7 +62,7 @@ def fill_scope(template: str, context: Mapping[str, str]) -> str:
     :raises InvalidInput: If a value is missing or blank, or what comes out is no scope.
     """
 
-    several = len(_PLACE.findall(template)) > 1
+    several = len(places(template)) > 1
 
     def value(place: re.Match[str]) -> str:
         found = context.get(place[1])
@@ -75,7 +80,7 @@ def check_template(template: str) -> str:
 
     :raises InvalidInput: If it has another form, whatever is filled in.
     """
-    fill_scope(template, dict.fromkeys(_PLACE.findall(template), "x"))
+    fill_scope(template, dict.fromkeys(places(template), "x"))
     return template
 
 

@@ -170,6 +170,7 @@ def explanation(belief: Belief, hit: BeliefHit | None, scopes: Sequence[str], qu
     """Say why a belief was found, or was not.
 
     :param hit: How it was found, if it was.
+    :param query: The query as it was searched, without code and the like.
     """
     if hit is not None:
         how = f"relation {hit.via}" if hit.via else ", ".join(map(str, hit.names))
@@ -177,7 +178,7 @@ def explanation(belief: Belief, hit: BeliefHit | None, scopes: Sequence[str], qu
     return Explanation(
         belief,
         returned=False,
-        reason=_past(belief, now) or _elsewhere(belief, scopes) or why_not(belief, clean_query(query)),
+        reason=_past(belief, now) or _elsewhere(belief, scopes) or why_not(belief, query),
     )
 
 

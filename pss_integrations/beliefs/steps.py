@@ -10,10 +10,8 @@ from typing import Any
 
 from pss_integrations.beliefs.names import is_common, name_key
 from pss_integrations.beliefs.records import Records
-from pss_integrations.beliefs.schema import MAX_ALIASES, Belief, EpistemicStatus, NewBelief, Verb
+from pss_integrations.beliefs.schema import MAX_ALIASES, MIN_CONFIDENCE, Belief, EpistemicStatus, NewBelief, Verb
 from pss_integrations.errors import BeliefConflict, InvalidInput
-
-MIN_CONFIDENCE = 0.35
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
-from weakref import WeakSet
 
 from pydantic import ValidationError
 
@@ -28,12 +26,14 @@ from pss_integrations.beliefs.checks import (
 from pss_integrations.beliefs.database import Database
 from pss_integrations.beliefs.lifecycle import Lifecycle
 from pss_integrations.beliefs.principals import Principal, Right
+from pss_integrations.beliefs.query import clean_query
 from pss_integrations.beliefs.recall import MAX_BELIEFS, MAX_PINNED, MAX_QUESTIONS, Recall, recall
 from pss_integrations.beliefs.records import Records
 from pss_integrations.beliefs.schema import Belief, Change, Correction, NewBelief, PutResult, Source
 from pss_integrations.beliefs.scopes import check_scopes
 from pss_integrations.beliefs.search import BeliefHit, Explanation, PrincipalIndex, explanation
 from pss_integrations.errors import BeliefConflict, InvalidInput
+from pss_integrations.forks import renew_after_fork
 from pss_integrations.home import home_dir
 
 _INDEXED = 200_000  # beliefs held in memory for search; the principals asked for longest ago leave
@@ -50,9 +50,6 @@ class Erasure:
 
     beliefs: int
     status: Literal["complete", "pending"]
-
-
-_OPEN = WeakSet["BeliefStore"]()
 
 
 class BeliefStore:
@@ -75,7 +72,7 @@ class BeliefStore:
         self._clock = clock
         self._indexes = OrderedDict[Principal, PrincipalIndex]()
         self._lock = threading.Lock()
-        _OPEN.add(self)
+        renew_after_fork(self)
 
     def close(self) -> None:
         """Close the database."""
@@ -223,8 +220,8 @@ class BeliefStore:
                 beliefs = [*records.page(live=None, scopes=None, after=None, limit=None)]
             else:
                 beliefs = [records.get(belief_id)]
-        now = self._now()
-        found = [explanation(one, hits.get(one.id), scopes, query, now) for one in beliefs]
+        now, asked = self._now(), clean_query(query)
+        found = [explanation(one, hits.get(one.id), scopes, asked, now) for one in beliefs]
         order = {belief_id: place for place, belief_id in enumerate(hits)}
         return sorted(found, key=lambda one: order.get(one.belief.id, len(order)))
 
@@ -240,8 +237,8 @@ class BeliefStore:
 
         Beliefs of one principal, scope and type are about the same thing if the new one's canonical name is a name or
         an alias of the other; if it is an alias of several, it is about neither. The same content reinforces. Other
-        content supersedes if a user said it, else it waits as a contradiction for :meth:`resolve`. What a user gave up
-        for it (``replaces``) is superseded too, if that is the name of one belief.
+        content supersedes if a user said it, else it waits as a contradiction for :meth:`resolve`. Beliefs that have
+        the name of something that a user gave up for it (``replaces``) are past too: superseded, or else retracted.
 
         :raises InvalidInput: If something that no user said has a confidence below 0.35.
         :raises BeliefConflict: If the scopes hold different beliefs of its name.
@@ -450,12 +447,3 @@ def _seen(life: Lifecycle, belief_id: str, version: int | None) -> Belief:
     if version is not None and belief.version != version:
         raise BeliefConflict(f"{belief_id!r} is at version {belief.version} now, not {version}: look at it again")
     return belief
-
-
-def _after_fork() -> None:
-    for store in _OPEN:
-        store.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

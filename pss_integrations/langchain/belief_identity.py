@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,12 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from pss_integrations.beliefs.extraction import SidecarExtractor
 from pss_integrations.beliefs.memory import BeliefMemory
 from pss_integrations.beliefs.principals import Principal
+from pss_integrations.beliefs.scopes import places
 from pss_integrations.errors import BeliefStorageError, InvalidInput, MissingIdentity
 from pss_integrations.identity import UNSET, PartialIdentity, current, resolve
+from pss_integrations.langchain.session import said_by
 from pss_integrations.types import Message
 
 _LOG = logging.getLogger(__name__)
-_PLACE = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ class BeliefAware(BaseModel):
             )
         principal = self.principal or user
         actor = user if principal.kind == "team" else None
-        places = {place for template in self.memory.templates for place in _PLACE.findall(template)}
-        said = _filled(places - self.context.keys(), (_get(runtime, "context"), configurable))
+        needed = {place for template in self.memory.templates for place in places(template)}
+        said = _filled(needed - self.context.keys(), (said_by(runtime, "context"), configurable))
         return Caller(principal, actor, {**said, **self.context})
 
     def recall(self, caller: Caller, query: str) -> str:
@@ -145,11 +145,11 @@ def _failures_logged() -> Generator[None]:
 
 
 def _user(configurable: Mapping[str, Any], runtime: object, principal: Principal | None) -> Principal | None:
-    authenticated = configurable.get("langgraph_auth_user") or _get(_get(runtime, "server_info"), "user")
+    authenticated = configurable.get("langgraph_auth_user") or said_by(said_by(runtime, "server_info"), "user")
     given = principal.id if principal is not None and principal.kind == "user" else UNSET
-    in_context = _get(_get(runtime, "context"), "user_id")
+    in_context = said_by(said_by(runtime, "context"), "user_id")
     sources = (
-        PartialIdentity(_get(authenticated, "identity"), source="the authenticated user"),
+        PartialIdentity(said_by(authenticated, "identity"), source="the authenticated user"),
         # An optional field that was not filled says nothing.
         PartialIdentity(UNSET if in_context is None else in_context, source="the runtime context"),
         PartialIdentity(given, source="the principal"),
@@ -161,18 +161,12 @@ def _user(configurable: Mapping[str, Any], runtime: object, principal: Principal
     return None if key is None or key.user_id is None else Principal.user(key.user_id)
 
 
-def _filled(places: set[str], holders: Sequence[object]) -> dict[str, str]:
+def _filled(needed: set[str], holders: Sequence[object]) -> dict[str, str]:
     filled = dict[str, str]()
-    for place in sorted(places):
-        values = {value for holder in holders if isinstance(value := _get(holder, place), str)}
+    for place in sorted(needed):
+        values = {value for holder in holders if isinstance(value := said_by(holder, place), str)}
         if len(values) > 1:
             raise InvalidInput(f"the runtime context and the config fill {place!r} differently: let one say it")
         if values:
             filled[place] = values.pop()
     return filled
-
-
-def _get(holder: Any, name: str) -> Any:
-    if isinstance(holder, Mapping):
-        return cast("Mapping[str, Any]", holder).get(name, UNSET)
-    return UNSET if holder is UNSET else getattr(holder, name, UNSET)  # which has names of its own

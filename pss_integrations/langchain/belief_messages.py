@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from pss_integrations.langchain.convert import to_messages
+from pss_integrations.text import whole
 from pss_integrations.types import Message
 
 
 def last_query(messages: Sequence[BaseMessage]) -> str:
     """Text of the last message of the user; ``""`` if there is none."""
-    return next((well_formed(str(one.text)) for one in reversed(messages) if is_asked(one)), "")
+    return next((str(one.text) for one in reversed(messages) if is_asked(one)), "")
 
 
 def turn_start(messages: Sequence[BaseMessage]) -> int:
@@ -34,18 +35,13 @@ def led_up(messages: Sequence[BaseMessage], start: int) -> list[BaseMessage]:
 
 def spoken(messages: Sequence[BaseMessage]) -> list[Message]:
     """What user and assistant said, in words; results of tools and summaries written by a middleware are neither."""
-    said = [one.model_copy(update={"content": well_formed(str(one.text))}) for one in messages if _is_said(one)]
+    said = [one.model_copy(update={"content": whole(str(one.text))}) for one in messages if _is_said(one)]
     return [one for one in to_messages(said) if one.text.strip()]
 
 
 def is_asked(message: BaseMessage) -> bool:
     """Whether the user said it: a summary written by a middleware only looks so."""
     return isinstance(message, HumanMessage) and not _is_summary(message)
-
-
-def well_formed(text: str) -> str:
-    """Return a text with "?" for each half of a character (a lone surrogate), which no database keeps."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def with_told(messages: Sequence[BaseMessage], text: str) -> list[BaseMessage]:

@@ -45,14 +45,14 @@ class SessionAware(BaseModel):
         """
         configurable: dict[str, Any] = config.get("configurable") or {}
         runtime = configurable.get("__pregel_runtime")  # where LangGraph keeps it
-        server = _get(runtime, "server_info")
-        user = configurable.get("langgraph_auth_user") or _get(server, "user")
-        context = _get(runtime, "context")
+        server = said_by(runtime, "server_info")
+        user = configurable.get("langgraph_auth_user") or said_by(server, "user")
+        context = said_by(runtime, "context")
         given = {name: getattr(self, name) for name in self.model_fields_set & {"user_id", "session_id"}}
         thread = configurable.get("thread_id") if self.session_from == "thread_id" else None
         return resolve(
-            PartialIdentity(user_id=_get(user, "identity"), source="the authenticated user"),
-            PartialIdentity(_get(context, "user_id"), _get(context, "session_id"), "the runtime context"),
+            PartialIdentity(user_id=said_by(user, "identity"), source="the authenticated user"),
+            PartialIdentity(said_by(context, "user_id"), said_by(context, "session_id"), "the runtime context"),
             PartialIdentity.from_mapping(given, "an explicit argument"),
             PartialIdentity.from_mapping(configurable, 'config["configurable"]'),
             PartialIdentity(session_id=thread, source="thread_id"),
@@ -60,7 +60,8 @@ class SessionAware(BaseModel):
         )
 
 
-def _get(holder: Any, name: str) -> Any:
+def said_by(holder: Any, name: str) -> Any:
+    """What a mapping or an object holds under a name; ``UNSET`` if it holds nothing there."""
     if isinstance(holder, Mapping):
         return cast("Mapping[str, Any]", holder).get(name, UNSET)
-    return getattr(holder, name, UNSET)
+    return UNSET if holder is UNSET else getattr(holder, name, UNSET)  # which has names of its own

@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, model_validator
 from pss_integrations.beliefs.extraction import SIDECAR_PROMPT, SidecarStripper
 from pss_integrations.errors import InvalidInput
 from pss_integrations.langchain.belief_identity import BeliefAware, Caller
-from pss_integrations.langchain.belief_messages import spoken, well_formed, with_told
+from pss_integrations.langchain.belief_messages import spoken, with_told
+from pss_integrations.text import whole
 from pss_integrations.types import Message
 
 MessageT = TypeVar("MessageT", bound=BaseMessage)
@@ -222,7 +223,7 @@ class _Answer:
     @property
     def raw(self) -> Message:
         """All that was said."""
-        return Message("assistant", well_formed("".join(self._text)), self._id)
+        return Message("assistant", whole("".join(self._text)), self._id)
 
     def shown(self, message: MessageT, *, last: bool) -> MessageT:
         """Return a copy of a message or chunk without what belongs to a block."""

@@ -15,7 +15,6 @@ from pss_integrations.beliefs.memory import BeliefMemory
 from pss_integrations.beliefs.principals import Principal
 from pss_integrations.errors import BeliefStorageError, InvalidInput, MissingIdentity, PSSError
 from pss_integrations.identity import UNSET, PartialIdentity, current, resolve
-from pss_integrations.llama_index.belief_messages import whole
 from pss_integrations.types import Message
 
 _LOG = logging.getLogger(__name__)
@@ -121,14 +120,14 @@ class BeliefAware(BaseModel):
         """What a model is to be told before it answers; ``""`` if nothing is, or the beliefs cannot be read."""
         caller = self.caller()
         with logged(_NOT_RECALLED):
-            return self.memory.recall(caller.principal, whole(query), self.context, actor=caller.actor).text
+            return self.memory.recall(caller.principal, query, self.context, actor=caller.actor).text
         return ""
 
     async def arecall(self, query: str) -> str:
         """Do the same without blocking the event loop."""
         caller = self.caller()
         with logged(_NOT_RECALLED):
-            return (await self.memory.arecall(caller.principal, whole(query), self.context, actor=caller.actor)).text
+            return (await self.memory.arecall(caller.principal, query, self.context, actor=caller.actor)).text
         return ""
 
     def keep(self, caller: Caller, messages: Sequence[Message]) -> None:

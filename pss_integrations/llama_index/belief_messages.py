@@ -8,6 +8,7 @@ from typing import Literal
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 
 from pss_integrations.llama_index.convert import to_messages
+from pss_integrations.text import whole
 from pss_integrations.types import Message
 
 InsertMethod = Literal["system", "user"]
@@ -19,11 +20,6 @@ def last_query(messages: Sequence[ChatMessage]) -> str:
     """Text of the last message of the user; ``""`` if there is none."""
     said = (message.content for message in reversed(messages) if message.role == MessageRole.USER)
     return next(said, None) or ""
-
-
-def whole(text: str) -> str:
-    """Replace what is half a character (a lone surrogate), as a broken client may send it."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def spoken(messages: Sequence[ChatMessage]) -> list[Message]:

@@ -25,7 +25,8 @@ from pss_integrations.beliefs.extraction import SIDECAR_PROMPT, SidecarStripper,
 from pss_integrations.beliefs.extraction.sidecar import sidecar_blocks
 from pss_integrations.errors import InvalidInput, PSSError
 from pss_integrations.llama_index.belief_identity import NOT_KEPT, BeliefAware, Caller, logged
-from pss_integrations.llama_index.belief_messages import spoken, whole, with_told
+from pss_integrations.llama_index.belief_messages import spoken, with_told
+from pss_integrations.text import whole
 from pss_integrations.types import Message
 
 ResponseT = TypeVar("ResponseT", ChatResponse, CompletionResponse)

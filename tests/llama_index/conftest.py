@@ -1,14 +1,23 @@
-"""A wrapped retriever, and a handler that notes events."""
+"""A wrapped retriever, a handler that notes events, and belief memories."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from belief_llms import KeepsLines
+from belief_making import Clock
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.memory import BaseMemory, ChatMemoryBuffer, Memory
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from pss_integrations.beliefs import BeliefMemory, BeliefStore
+from pss_integrations.llama_index import BeliefStateMemory
 
 
 def node(id: str, score: float | None = None, text: str = "text") -> NodeWithScore:
@@ -72,3 +81,48 @@ def events() -> Iterator[list[Any]]:
 @pytest.fixture(params=["sync", "async"])
 def mode(request: pytest.FixtureRequest) -> str:
     return request.param
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[BeliefStore]:
+    with BeliefStore(tmp_path / "beliefs.db", clock=Clock()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def extractor() -> KeepsLines:
+    return KeepsLines()
+
+
+@pytest.fixture
+def beliefs(store: BeliefStore, extractor: KeepsLines) -> BeliefMemory:
+    return BeliefMemory(store, scopes=["project:{project}"], extractor=extractor, background=False)
+
+
+@pytest.fixture(params=["buffer", "memory"])
+async def primary(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseMemory]:
+    if request.param == "buffer":
+        yield ChatMemoryBuffer.from_defaults()
+        return
+    engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path / 'chat.db'}", poolclass=NullPool)
+    yield Memory.from_defaults(async_engine=engine)
+    await engine.dispose()
+
+
+Make = Callable[..., BeliefStateMemory]
+
+
+@pytest.fixture
+def make(beliefs: BeliefMemory) -> Make:
+    """Make Ada's memory of a project, over a buffer."""
+
+    def make(**fields: Any) -> BeliefStateMemory:
+        made = {
+            "memory": beliefs,
+            "primary_memory": ChatMemoryBuffer.from_defaults(),
+            "user_id": "ada",
+            "context": {"project": "atlas"},
+        }
+        return BeliefStateMemory(**{**made, **fields})
+
+    return make

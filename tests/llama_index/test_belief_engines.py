@@ -1,72 +1,24 @@
-from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import llama_index.core
 import pytest
-from belief_llms import KeepsLines, ScriptedLLM, blocks, texts, user
-from belief_making import ADA, Clock, live, new
+from belief_llms import ScriptedLLM, blocks, texts, user
+from belief_making import ADA, live, new
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 from llama_index.core.chat_engine import CondensePlusContextChatEngine, ContextChatEngine, SimpleChatEngine
 from llama_index.core.llms.llm import ToolSelection
-from llama_index.core.memory import BaseMemory, ChatMemoryBuffer, Memory
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.pool import NullPool
+from llama_index.core.memory import BaseMemory
 
 from pss_integrations.beliefs import BeliefStore
 from pss_integrations.beliefs.injection import BLOCK_START
-from pss_integrations.beliefs.memory import BeliefMemory
 from pss_integrations.identity import pss_session
 from pss_integrations.llama_index import BeliefStateMemory
 
+Make = Callable[..., BeliefStateMemory]
 ASK = "Which redis_cache?"
 REDIS = "Use Redis for the cache."
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[BeliefStore]:
-    with BeliefStore(tmp_path / "beliefs.db", clock=Clock()) as opened:
-        yield opened
-
-
-@pytest.fixture
-def extractor() -> KeepsLines:
-    return KeepsLines()
-
-
-@pytest.fixture
-def beliefs(store: BeliefStore, extractor: KeepsLines) -> BeliefMemory:
-    return BeliefMemory(store, scopes=["project:{project}"], extractor=extractor, background=False)
-
-
-@pytest.fixture(params=["buffer", "memory"])
-async def primary(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseMemory]:
-    if request.param == "buffer":
-        yield ChatMemoryBuffer.from_defaults()
-        return
-    engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path / 'chat.db'}", poolclass=NullPool)
-    yield Memory.from_defaults(async_engine=engine)
-    await engine.dispose()
-
-
-Make = Callable[..., BeliefStateMemory]
-
-
-@pytest.fixture
-def make(beliefs: BeliefMemory) -> Make:
-    """Make Ada's memory of a project, over a buffer."""
-
-    def make(**fields: Any) -> BeliefStateMemory:
-        made = {
-            "memory": beliefs,
-            "primary_memory": ChatMemoryBuffer.from_defaults(),
-            "user_id": "ada",
-            "context": {"project": "atlas"},
-        }
-        return BeliefStateMemory(**{**made, **fields})
-
-    return make
 
 
 async def chat(mode: str, engine: Any, text: str) -> str:

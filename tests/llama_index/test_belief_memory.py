@@ -1,6 +1,6 @@
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 from belief_llms import FailsOnce, Gate, KeepsLines, assistant, blocks, call, texts, user
-from belief_making import ADA, BOB, Clock, live, new
+from belief_making import ADA, BOB, live, new
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer, Memory
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.pool import NullPool
 
 from pss_integrations.beliefs import BeliefStore, Principal
 from pss_integrations.beliefs.extraction import RuleExtractor, SidecarExtractor
@@ -29,53 +27,9 @@ from pss_integrations.identity import pss_session
 from pss_integrations.llama_index import BeliefStateMemory
 
 TEAM = Principal.team("core")
+Make = Callable[..., BeliefStateMemory]
 ASK = "Which redis_cache?"
 REDIS = "Use Redis for the cache."
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[BeliefStore]:
-    with BeliefStore(tmp_path / "beliefs.db", clock=Clock()) as opened:
-        yield opened
-
-
-@pytest.fixture
-def extractor() -> KeepsLines:
-    return KeepsLines()
-
-
-@pytest.fixture
-def beliefs(store: BeliefStore, extractor: KeepsLines) -> BeliefMemory:
-    return BeliefMemory(store, scopes=["project:{project}"], extractor=extractor, background=False)
-
-
-@pytest.fixture(params=["buffer", "memory"])
-async def primary(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseMemory]:
-    if request.param == "buffer":
-        yield ChatMemoryBuffer.from_defaults()
-        return
-    engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path / 'chat.db'}", poolclass=NullPool)
-    yield Memory.from_defaults(async_engine=engine)
-    await engine.dispose()
-
-
-Make = Callable[..., BeliefStateMemory]
-
-
-@pytest.fixture
-def make(beliefs: BeliefMemory) -> Make:
-    """Make Ada's memory of a project, over a buffer."""
-
-    def make(**fields: Any) -> BeliefStateMemory:
-        made = {
-            "memory": beliefs,
-            "primary_memory": ChatMemoryBuffer.from_defaults(),
-            "user_id": "ada",
-            "context": {"project": "atlas"},
-        }
-        return BeliefStateMemory(**{**made, **fields})
-
-    return make
 
 
 # --- what the model is told

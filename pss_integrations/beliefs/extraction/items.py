@@ -12,11 +12,8 @@ from pydantic import ValidationError
 
 from pss_integrations.beliefs.extraction.observation import Answer
 from pss_integrations.beliefs.names import name_key
-from pss_integrations.beliefs.schema import MAX_ALIASES, NewBelief, Provenance
+from pss_integrations.beliefs.schema import MAX_ALIASES, MIN_CONFIDENCE, NewBelief, Provenance
 from pss_integrations.text import normalise
-
-MIN_CONFIDENCE = 0.35
-"""What a model is less sure of is not kept (Tenure, section 4)."""
 
 _UNSTATED = 0.5  # confidence in what no user said, where the model gives none
 _FIELDS = (
