@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 
+from pss_integrations.beliefs.background import Background
 from pss_integrations.beliefs.extraction import Extractor, RuleExtractor, remember
 from pss_integrations.beliefs.injection import Injection, inject, strip_injected
 from pss_integrations.beliefs.principals import Principal
+from pss_integrations.beliefs.repeats import Observed, Repeats
 from pss_integrations.beliefs.scopes import check_template, fill_scope
 from pss_integrations.beliefs.store import BeliefStore
-from pss_integrations.errors import InvalidInput
+from pss_integrations.errors import BeliefConflict, InvalidInput
 from pss_integrations.forks import renew_after_fork
 from pss_integrations.text import whole
 from pss_integrations.types import Message
 
 _LOG = logging.getLogger(__name__)
-_SEEN = 1000  # messages that are known again when they are observed once more
-_KEPT_ERRORS = 32
+Owner = tuple[Principal, Principal | None]
+_KEPT_ERRORS = 100
 _QUERY = 20_000  # characters of a message that are searched for names: its beginning and its end
 
 
@@ -36,7 +36,8 @@ class BeliefMemory:
     :param extractor: Takes beliefs from messages; by rules, without a model, if none is given.
     :param budget: Most tokens of a recall.
     :param count_tokens: Counts the tokens of a text; without it they are estimated, rather too high.
-    :param background: Keep what was observed in a thread of its own, so that no turn waits for it.
+    :param background: Keep what was observed in a few threads, so that no turn waits for it: that of one principal in
+        order, that of others meanwhile.
     :raises InvalidInput: If there is no scope, or one has not the right form.
     """
 
@@ -59,18 +60,17 @@ class BeliefMemory:
         self.extractor = extractor or RuleExtractor()
         self._budget, self._count_tokens = budget, count_tokens
         self._background = background
-        self._seen = OrderedDict[tuple[Principal, str, str] | None, None]()
+        self._repeats = Repeats()
         self._reset()
         renew_after_fork(self)
 
     def _reset(self) -> None:
-        self._lock = threading.Lock()
-        self._executor: ThreadPoolExecutor | None = None
-        self._waiting = set[Future[None]]()
-        self._errors = deque[Exception](maxlen=_KEPT_ERRORS)
+        self._work = Background()
+        self._errors = dict[Owner, Exception]()
 
     def after_fork(self) -> None:
         """Share no thread with the process that this one was forked from; called by itself."""
+        self._repeats.renew()
         self._reset()
 
     def __deepcopy__(self, memo: object) -> BeliefMemory:
@@ -109,49 +109,49 @@ class BeliefMemory:
         context: Mapping[str, str],
         *,
         actor: Principal | None = None,
+        session_id: str | None = None,
+        before: int = 0,
     ) -> None:
         """Keep what messages settle; in the background unless the memory was made without.
 
-        A failure there is logged when it happens, and raised by the next :meth:`flush`.
+        A failure there is logged when it happens, and raised by the next :meth:`flush` of whoever it belongs to.
+
+        A message that is observed again, as when a call is tried again, counts once: it is known by its id, or
+        without one by its place in the conversation, role, text and time. What is said twice in one turn counts once
+        too. The memory of that ends with the process.
 
         :param messages: New messages, oldest first, with as many earlier ones as are needed to understand them.
+        :param session_id: The conversation, within which a place is told; all that name none are one conversation.
+        :param before: How many messages of the conversation came before them.
         """
         scopes = self.scopes(context)
-        spoken = [Message(one.role, strip_injected(one.text), one.id, one.created_at) for one in messages]
-
-        def work() -> None:
-            self._keep(principal, scopes, spoken, actor)
-
-        if not self._background:
+        spoken = [replace(one, text=strip_injected(one.text)) for one in messages]
+        owner = _owner(principal, actor)
+        observed = Observed.of(spoken, owner, scopes, session_id, before)
+        work = partial(self._keep, principal, scopes, observed, actor)
+        if self._background:
+            self._work.submit(principal, partial(copy_context().run, partial(self._attempt, work, owner)))
+        else:
             work()
-            return
-        with self._lock:
-            if self._executor is None:
-                self._executor = ThreadPoolExecutor(1, thread_name_prefix="pss-beliefs")
-            self._waiting = {one for one in self._waiting if not one.done()}
-            self._waiting.add(self._executor.submit(copy_context().run, self._attempt, work))
 
-    def _attempt(self, work: Callable[[], None]) -> None:
+    def _attempt(self, work: Callable[[], None], owner: Owner) -> None:
         try:
             work()
         except Exception as error:
             _LOG.exception("what was observed could not be kept")
-            with self._lock:
-                self._errors.append(error)
+            if len(self._errors) < _KEPT_ERRORS:
+                self._errors.setdefault(owner, error)
 
-    def _keep(
-        self, principal: Principal, scopes: Sequence[str], messages: Sequence[Message], actor: Principal | None
-    ) -> None:
-        """Keep what is new; what a message said that was observed before is not counted again."""
-        found = self.extractor.extract(messages, scopes)
-        keys = {one.id: (principal, one.id, one.text) for one in messages if one.id is not None}
-        with self._lock:
-            new = [one for one in found.beliefs if keys.get(one.provenance.turn_id or "") not in self._seen]
-        remember(self.store, principal, scopes, replace(found, beliefs=tuple(new)), actor=actor)
-        with self._lock:
-            self._seen.update(dict.fromkeys(keys.values()))
-            while len(self._seen) > _SEEN:
-                self._seen.popitem(last=False)
+    def _keep(self, principal: Principal, scopes: Sequence[str], observed: Observed, actor: Principal | None) -> None:
+        if self._repeats.has_all(observed):
+            return
+        found = self.extractor.extract(observed.messages, scopes)
+        try:
+            remember(self.store, principal, scopes, self._repeats.new(found, observed), actor=actor)
+        except (BeliefConflict, InvalidInput):  # all the rest is kept
+            self._repeats.add(found, observed)
+            raise
+        self._repeats.add(found, observed)
 
     async def aobserve(
         self,
@@ -160,36 +160,45 @@ class BeliefMemory:
         context: Mapping[str, str],
         *,
         actor: Principal | None = None,
+        session_id: str | None = None,
+        before: int = 0,
     ) -> None:
         """Do :meth:`observe` without blocking the event loop."""
-        await asyncio.to_thread(self.observe, principal, messages, context, actor=actor)
+        await asyncio.to_thread(
+            self.observe, principal, messages, context, actor=actor, session_id=session_id, before=before
+        )
 
-    def flush(self, timeout: float | None = None) -> None:
-        """Wait until everything that was observed is kept.
+    def flush(
+        self, timeout: float | None = None, *, principal: Principal | None = None, actor: Principal | None = None
+    ) -> None:
+        """Wait until what was observed is kept.
 
         :param timeout: Seconds to wait.
+        :param principal: Whose it is. For whoever runs the memory, and for no user's call, ``None``: then it is
+            waited for all of it, and an error may be anybody's.
+        :param actor: Who observed it, if it is a team's: nobody is told the errors of others.
         :raises TimeoutError: If it takes longer; what is left goes on.
         :raises Exception: What went wrong first since the last flush.
         """
-        with self._lock:
-            waiting = set(self._waiting)
-        if wait(waiting, timeout).not_done:
+        if not self._work.wait(principal, timeout):
             raise TimeoutError(f"what was observed is not kept after {timeout} s; it still may be")
-        with self._lock:
-            errors, self._errors = self._errors, deque[Exception](maxlen=_KEPT_ERRORS)
+        owners = list(self._errors) if principal is None else [_owner(principal, actor)]
+        errors = [error for owner in owners if (error := self._errors.pop(owner, None))]
         if errors:
             raise errors[0]
 
-    async def aflush(self) -> None:
+    async def aflush(self, *, principal: Principal | None = None, actor: Principal | None = None) -> None:
         """Do :meth:`flush` without blocking the event loop."""
-        await asyncio.to_thread(self.flush)
+        await asyncio.to_thread(self.flush, principal=principal, actor=actor)
 
     def close(self) -> None:
-        """Wait for what was observed, and end the background thread; the store stays open."""
+        """Wait for what was observed, and end the background threads; the store stays open."""
         try:
             self.flush()
         finally:
-            with self._lock:
-                executor, self._executor = self._executor, None
-            if executor is not None:
-                executor.shutdown()
+            self._work.close()
+
+
+def _owner(principal: Principal, actor: Principal | None) -> Owner:
+    """Whose observation it is: of a user's own beliefs the user's, whether or not an actor is said."""
+    return principal, actor if principal.kind == "team" else None

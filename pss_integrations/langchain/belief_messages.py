@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
@@ -33,14 +34,18 @@ def led_up(messages: Sequence[BaseMessage], start: int) -> list[BaseMessage]:
     return [one for one in earlier[-1:] if isinstance(one, AIMessage)]
 
 
-def spoken(messages: Sequence[BaseMessage]) -> list[Message]:
-    """What user and assistant said, in words; results of tools and summaries written by a middleware are neither."""
-    said = [one.model_copy(update={"content": whole(str(one.text))}) for one in messages if _is_said(one)]
-    return [one for one in to_messages(said) if one.text.strip()]
+def spoken(messages: Sequence[BaseMessage], trusted_names: Collection[str] | None = ()) -> list[Message]:
+    """What user and assistant said, in words; results of tools and summaries written by a middleware are neither.
+
+    :param trusted_names: What comes in as the user's under another name than these counts as the assistant's;
+        ``None`` if all of it does.
+    """
+    said = [(_is_own(one, trusted_names), _in_words(one)) for one in messages if _is_said(one)]
+    return [one if is_own else replace(one, role="assistant") for is_own, one in said if one.text.strip()]
 
 
 def is_asked(message: BaseMessage) -> bool:
-    """Whether the user said it: a summary written by a middleware only looks so."""
+    """Whether it comes in as the user's: a summary written by a middleware only looks so."""
     return isinstance(message, HumanMessage) and not _is_summary(message)
 
 
@@ -65,6 +70,15 @@ def extended(system: SystemMessage | None, text: str) -> SystemMessage:
     if isinstance(system.content, str):
         return system.model_copy(update={"content": f"{system.content}\n\n{text}"})
     return system.model_copy(update={"content": [*system.content, {"type": "text", "text": text}]})
+
+
+def _is_own(message: BaseMessage, trusted_names: Collection[str] | None) -> bool:
+    return trusted_names is not None and (not message.name or message.name in trusted_names)
+
+
+def _in_words(message: BaseMessage) -> Message:
+    (said,) = to_messages([message.model_copy(update={"content": whole(str(message.text))})])
+    return said
 
 
 def _is_said(message: BaseMessage) -> bool:

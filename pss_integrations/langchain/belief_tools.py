@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from pss_integrations.beliefs.aware import Caller
 from pss_integrations.beliefs.escaping import excerpt
 from pss_integrations.beliefs.memory import BeliefMemory
 from pss_integrations.beliefs.principals import Principal
@@ -18,7 +19,7 @@ from pss_integrations.beliefs.schema import Belief, Correction, NewBelief, Prove
 from pss_integrations.beliefs.search import BeliefHit
 from pss_integrations.beliefs.store import BeliefStore
 from pss_integrations.errors import BeliefError, BeliefNotFound, InvalidInput
-from pss_integrations.langchain.belief_identity import BeliefAware, Caller
+from pss_integrations.langchain.belief_identity import BeliefAware
 
 _MAX_NAME, _MAX_CONTENT = 80, 400
 

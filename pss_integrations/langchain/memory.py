@@ -11,9 +11,10 @@ from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import RunnableConfig, RunnableSerializable, ensure_config
 from pydantic import Field
 
+from pss_integrations.beliefs.aware import Caller
 from pss_integrations.errors import InvalidInput
 from pss_integrations.langchain.belief_identity import BeliefAware
-from pss_integrations.langchain.belief_messages import last_query, led_up, spoken, turn_start, with_told
+from pss_integrations.langchain.belief_messages import last_query, led_up, turn_start, with_told
 from pss_integrations.types import Message
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class BeliefStateMemory(RunnableSerializable[PromptInput, list[BaseMessage]], Be
         chain.invoke({"question": "Which cache?"}, {"configurable": {"user_id": "ada"}})
 
     What is recalled for the last message of the user goes to the end of the first system message, and so into traces;
-    if there is nothing to tell, the messages come through as they are. For an agent, see :meth:`as_middleware`.
+    if there is nothing to tell, the messages come through as they are. For an agent, see :meth:`as_middleware`; in a
+    tool, whose input a model writes, give it ``observe=False``.
 
     :param observe: Keep what the user says in the messages that come in; for answers, call :meth:`observe`.
     :raises ValidationError: If it is to observe and the memory reads the blocks of :class:`SidecarChatModel`, which
@@ -67,15 +69,19 @@ class BeliefStateMemory(RunnableSerializable[PromptInput, list[BaseMessage]], Be
 
         :param messages: New ones, oldest first; only those of user and assistant are read.
         """
-        caller, said = self.caller(ensure_config(config)), spoken(convert_to_messages(messages))
-        self.memory.observe(caller.principal, said, caller.context, actor=caller.actor)
+        caller = self.caller(ensure_config(config))
+        said = self.spoken(caller, convert_to_messages(messages))
+        self.memory.observe(caller.principal, said, caller.context, actor=caller.actor, session_id=caller.session_id)
 
     async def aobserve(
         self, messages: Sequence[MessageLikeRepresentation], config: RunnableConfig | None = None
     ) -> None:
         """Do the same without blocking the event loop."""
-        caller, said = self.caller(ensure_config(config)), spoken(convert_to_messages(messages))
-        await self.memory.aobserve(caller.principal, said, caller.context, actor=caller.actor)
+        caller = self.caller(ensure_config(config))
+        said = self.spoken(caller, convert_to_messages(messages))
+        await self.memory.aobserve(
+            caller.principal, said, caller.context, actor=caller.actor, session_id=caller.session_id
+        )
 
     def as_middleware(self) -> BeliefStateMiddleware:
         """Return the same for an agent.
@@ -84,14 +90,21 @@ class BeliefStateMemory(RunnableSerializable[PromptInput, list[BaseMessage]], Be
         """
         from pss_integrations.langchain.middleware import BeliefStateMiddleware
 
-        return BeliefStateMiddleware(self.memory, principal=self.principal, context=self.context, observe=self.observes)
+        return BeliefStateMiddleware(
+            self.memory,
+            principal=self.principal,
+            context=self.context,
+            observe=self.observes,
+            trusted_names=self.trusted_names,
+            trust_nested=self.trust_nested,
+        )
 
     def _told(
         self, value: PromptInput, run_manager: CallbackManagerForChainRun, config: RunnableConfig
     ) -> list[BaseMessage]:
         caller, messages = self.caller(config), _messages(value)
         told = with_told(messages, self.recall(caller, last_query(messages)))
-        self.keep(caller, self._new(messages))
+        self.keep(caller, *self._new(caller, messages))
         return told
 
     async def _atold(
@@ -99,15 +112,21 @@ class BeliefStateMemory(RunnableSerializable[PromptInput, list[BaseMessage]], Be
     ) -> list[BaseMessage]:
         caller, messages = self.caller(config), _messages(value)
         told = with_told(messages, await self.arecall(caller, last_query(messages)))
-        await self.akeep(caller, self._new(messages))
+        await self.akeep(caller, *self._new(caller, messages))
         return told
 
-    def _new(self, messages: Sequence[BaseMessage]) -> list[Message]:
-        """What the user has just said, and to what; in a loop of tool calls, that was read before."""
+    def _new(self, caller: Caller, messages: Sequence[BaseMessage]) -> tuple[list[Message], int]:
+        """What the user has just said, and to what; in a loop of tool calls, that was read before.
+
+        :return: With it, how many messages came before.
+        """
         start = turn_start(messages)
-        said = spoken(messages[start:])
+        said = self.spoken(caller, messages[start:])
         answered = any(isinstance(one, AIMessage) for one in messages[start:])
-        return [*spoken(led_up(messages, start)), *said] if self.observes and said and not answered else []
+        if not self.observes or not said or answered:
+            return [], 0
+        reply_to = self.spoken(caller, led_up(messages, start))
+        return [*reply_to, *said], len(self.spoken(caller, messages[:start])) - len(reply_to)
 
 
 def _messages(value: PromptInput) -> list[BaseMessage]:

@@ -15,13 +15,14 @@ if find_spec("langchain") is None:
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import ensure_config
+from langchain_core.runnables import RunnableConfig, ensure_config
 from langgraph.runtime import Runtime
 
+from pss_integrations.beliefs.aware import Caller
 from pss_integrations.beliefs.memory import BeliefMemory
 from pss_integrations.beliefs.principals import Principal
-from pss_integrations.langchain.belief_identity import BeliefAware, Caller
-from pss_integrations.langchain.belief_messages import extended, is_asked, last_query, led_up, spoken, turn_start
+from pss_integrations.langchain.belief_identity import BeliefAware
+from pss_integrations.langchain.belief_messages import extended, is_asked, last_query, led_up, turn_start
 from pss_integrations.types import Message
 
 _NONE = ""  # id of the message before the first
@@ -59,6 +60,9 @@ class BeliefStateMiddleware(AgentMiddleware[BeliefAgentState, Any, Any]):
     :param context: Values for the places of scopes; they win over those of the call.
     :param observe: Keep what is settled.
     :param name: Tells the middlewares of one agent apart; by default their principals do.
+    :param trusted_names: Names under which the user speaks: what comes in under another name is another agent's.
+    :param trust_nested: Whether what comes in as the user's is that too where the agent runs inside another graph: a
+        sub-agent's prompt is written by a model.
     :raises InvalidInput: If it is to observe and the memory reads the blocks of :class:`SidecarChatModel`, which alone
         keeps them out of what a user sees.
     """
@@ -73,9 +77,17 @@ class BeliefStateMiddleware(AgentMiddleware[BeliefAgentState, Any, Any]):
         context: Mapping[str, str] | None = None,
         observe: bool = True,
         name: str | None = None,
+        trusted_names: tuple[str, ...] = (),
+        trust_nested: bool = False,
     ) -> None:
         super().__init__()
-        self._beliefs = BeliefAware(memory=memory, principal=principal, context=context or {})
+        self._beliefs = BeliefAware(
+            memory=memory,
+            principal=principal,
+            context=context or {},
+            trusted_names=trusted_names,
+            trust_nested=trust_nested,
+        )
         self._observe = observe
         self._name = name or _name(type(self).__name__, principal)
         if observe:
@@ -105,7 +117,8 @@ class BeliefStateMiddleware(AgentMiddleware[BeliefAgentState, Any, Any]):
         self._caller(runtime)
         messages, start = state["messages"], self._start(state)
         said = [one for one in messages[start:] if is_asked(one)]
-        asked = self._asked(state, [*led_up(messages, start), *said] if said else [])
+        new = [*led_up(messages, start), *said] if said else []
+        asked = self._asked(state, [*self._lost(state, start), *new])
         if not self._observe or self.name in state.get("pss_observed", {}):
             return asked
         return {**asked, **self._up_to(state, start)}
@@ -118,23 +131,30 @@ class BeliefStateMiddleware(AgentMiddleware[BeliefAgentState, Any, Any]):
         """Keep what the messages settle that were not observed before."""
         if not self._observe:
             return self._asked(state, [])
-        self._beliefs.keep(self._caller(runtime), self._new(state))
+        caller = self._caller(runtime)
+        self._beliefs.keep(caller, self._new(caller, state))
         return {**self._asked(state, []), **self._up_to(state, len(state["messages"]))}
 
     async def aafter_agent(self, state: BeliefAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do the same without blocking the event loop."""
         if not self._observe:
             return self._asked(state, [])
-        await self._beliefs.akeep(self._caller(runtime), self._new(state))
+        caller = self._caller(runtime)
+        await self._beliefs.akeep(caller, self._new(caller, state))
         return {**self._asked(state, []), **self._up_to(state, len(state["messages"]))}
 
-    def flush(self) -> None:
-        """Wait until everything that was observed is kept; raise what went wrong meanwhile."""
-        self._beliefs.flush()
+    def flush(self, config: RunnableConfig | None = None) -> None:
+        """Wait until everything that was observed of the caller's is kept.
 
-    async def aflush(self) -> None:
+        :param config: Names the user, where neither the principal nor ``pss_session`` does.
+        :raises MissingIdentity: If nothing names a user; to wait for everybody's, flush the :class:`BeliefMemory`.
+        :raises Exception: What went wrong first meanwhile; the errors of others are theirs.
+        """
+        self._beliefs.flush(config)
+
+    async def aflush(self, config: RunnableConfig | None = None) -> None:
         """Do the same without blocking the event loop."""
-        await self._beliefs.aflush()
+        await self._beliefs.aflush(config)
 
     def _caller(self, runtime: Runtime[Any]) -> Caller:
         return self._beliefs.caller(ensure_config(), runtime)
@@ -142,12 +162,16 @@ class BeliefStateMiddleware(AgentMiddleware[BeliefAgentState, Any, Any]):
     def _query(self, request: ModelRequest[Any]) -> str:
         return last_query(request.messages) or last_query(request.state.get("pss_asked", {}).get(self.name, []))
 
-    def _new(self, state: BeliefAgentState) -> list[Message]:
+    def _new(self, caller: Caller, state: BeliefAgentState) -> list[Message]:
         """What was not observed before, with what was removed of it meanwhile."""
         new = state["messages"][self._start(state) :]
-        left = {str(one.text) for one in new if is_asked(one)}  # who rewrites a thread may change the ids
         asked = state.get("pss_asked", {}).get(self.name, [])
-        return spoken([*(one for one in asked if not is_asked(one) or str(one.text) not in left), *new])
+        return self._beliefs.spoken(caller, [*_not_in(new, asked), *new])
+
+    def _lost(self, state: BeliefAgentState, start: int) -> list[BaseMessage]:
+        """What a run that failed noted, and does not stand in a thread that was shortened meanwhile from there on."""
+        noted = _not_in(state["messages"][start:], state.get("pss_asked", {}).get(self.name, []))
+        return noted if any(map(is_asked, noted)) else []
 
     def _start(self, state: BeliefAgentState) -> int:
         """Where in the thread the messages begin that were not observed before."""
@@ -164,6 +188,12 @@ class BeliefStateMiddleware(AgentMiddleware[BeliefAgentState, Any, Any]):
     def _up_to(self, state: BeliefAgentState, end: int) -> dict[str, Any]:
         last = state["messages"][end - 1].id if end else _NONE
         return {"pss_observed": {**state.get("pss_observed", {}), self.name: last}}
+
+
+def _not_in(messages: Sequence[BaseMessage], asked: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """What was noted without the questions that are left: who rewrites a thread may change the ids."""
+    left = {str(one.text) for one in messages if is_asked(one)}
+    return [one for one in asked if not is_asked(one) or str(one.text) not in left]
 
 
 def _name(base: str, principal: Principal | None) -> str:

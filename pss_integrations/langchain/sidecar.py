@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, ensure_config
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, PrivateAttr, model_validator
 
-from pss_integrations.beliefs.extraction import SIDECAR_PROMPT, SidecarStripper
+from pss_integrations.beliefs.aware import Caller
+from pss_integrations.beliefs.extraction import SIDECAR_PROMPT
 from pss_integrations.errors import InvalidInput
-from pss_integrations.langchain.belief_identity import BeliefAware, Caller
-from pss_integrations.langchain.belief_messages import spoken, with_told
-from pss_integrations.text import whole
+from pss_integrations.langchain.belief_answers import Answer, as_chunk, shown_result
+from pss_integrations.langchain.belief_identity import BeliefAware
+from pss_integrations.langchain.belief_messages import with_told
 from pss_integrations.types import Message
 
-MessageT = TypeVar("MessageT", bound=BaseMessage)
-Content = str | list[str | dict[str, Any]]
+_WRAPPED_ONLY: dict[str, Any] = {"cache": False, "rate_limiter": None}
+"""What must stand behind the wrapper, with what switches it off in front."""
 
 
 class SidecarChatModel(BaseChatModel, BeliefAware):
     """Asks a model for a block of what it learned, keeps that, and takes the block out of the answer.
 
     No caller, callback or token stream meets the block, wherever its chunks begin and end; all else passes through:
-    tool calls, usage, ids. What the wrapped model is set up with, such as callbacks, a cache or a rate limiter, serves
-    its calls from here. An answer from a cache is not kept again. Where the wrapped model answers by a schema
-    (:meth:`with_structured_output`), it is not asked for a block. For an agent::
+    tool calls, usage, ids. What the wrapped model is set up with, such as callbacks or a rate limiter, serves its calls
+    from here. A cache, the wrapped model's, one given here or the global one, holds what the wrapped model said: each
+    time that it answers, the block is read anew, and kept for who asked. Of a stream that breaks off or is abandoned,
+    the blocks that came whole are kept. In one turn, as in a loop of tool calls, the same is kept once. Where the
+    wrapped model answers by a schema (:meth:`with_structured_output`), it is not asked for a block. For an agent::
 
         memory = BeliefMemory(store, scopes=["project:{project}"], extractor=SidecarExtractor())
         create_agent(
@@ -55,7 +58,11 @@ class SidecarChatModel(BaseChatModel, BeliefAware):
         wrapped = values.get("wrapped")
         if not isinstance(wrapped, BaseChatModel):
             return values
-        return {**{name: getattr(wrapped, name) for name in BaseChatModel.model_fields}, **values}
+        ours = {**{name: getattr(wrapped, name) for name in BaseChatModel.model_fields}, **values}
+        set_up = {name: ours[name] for name in _WRAPPED_ONLY if ours[name] is not getattr(wrapped, name)}
+        if set_up:
+            ours["wrapped"] = wrapped.model_copy(update=set_up)
+        return {**ours, **_WRAPPED_ONLY}
 
     def model_post_init(self, context: Any, /) -> None:
         """Refuse a memory that does not read the blocks."""
@@ -154,9 +161,9 @@ class SidecarChatModel(BaseChatModel, BeliefAware):
         **kwargs: Any,
     ) -> ChatResult:
         caller = self._asking()
-        result = self.wrapped._generate(with_told(messages, SIDECAR_PROMPT), stop=stop, **kwargs)
-        shown, raw = _shown(result)
-        self.keep(caller, [*_asked(messages), *raw])
+        result = self.wrapped._generate_with_cache(with_told(messages, SIDECAR_PROMPT), stop=stop, **kwargs)
+        shown, raw = shown_result(result)
+        self.keep(caller, [*self._asked(caller, messages), *raw])
         return shown
 
     async def _agenerate(
@@ -167,9 +174,9 @@ class SidecarChatModel(BaseChatModel, BeliefAware):
         **kwargs: Any,
     ) -> ChatResult:
         caller = self._asking()
-        result = await self.wrapped._agenerate(with_told(messages, SIDECAR_PROMPT), stop=stop, **kwargs)
-        shown, raw = _shown(result)
-        await self.akeep(caller, [*_asked(messages), *raw])
+        result = await self.wrapped._agenerate_with_cache(with_told(messages, SIDECAR_PROMPT), stop=stop, **kwargs)
+        shown, raw = shown_result(result)
+        await self.akeep(caller, [*self._asked(caller, messages), *raw])
         return shown
 
     def _stream(
@@ -179,16 +186,13 @@ class SidecarChatModel(BaseChatModel, BeliefAware):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        caller, answer = self._asking(), _Answer()
-        told = with_told(messages, SIDECAR_PROMPT)
-        if type(self.wrapped)._stream is BaseChatModel._stream:
-            chunks = map(_as_chunk, self.wrapped._generate(told, stop=stop, **kwargs).generations[:1])
-        else:
-            chunks = self.wrapped._stream(told, stop=stop, **kwargs)
-        for chunk in chunks:
-            yield answer.shown_chunk(chunk)
-        yield from answer.rest()
-        self.keep(caller, [*_asked(messages), answer.raw])
+        caller, answer = self._asking(), Answer()
+        try:
+            for chunk in self._chunks(with_told(messages, SIDECAR_PROMPT), stop, kwargs):
+                yield answer.shown_chunk(chunk)
+            yield from answer.rest()
+        finally:
+            self.keep(caller, self._heard(caller, messages, answer))
 
     async def _astream(
         self,
@@ -197,88 +201,41 @@ class SidecarChatModel(BaseChatModel, BeliefAware):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        caller, answer = self._asking(), _Answer()
-        told = with_told(messages, SIDECAR_PROMPT)
+        caller, answer = self._asking(), Answer()
+        try:
+            async for chunk in self._achunks(with_told(messages, SIDECAR_PROMPT), stop, kwargs):
+                yield answer.shown_chunk(chunk)
+            for chunk in answer.rest():
+                yield chunk
+        finally:
+            await self.akeep(caller, self._heard(caller, messages, answer))
+
+    def _chunks(
+        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
+    ) -> Iterator[ChatGenerationChunk]:
+        if type(self.wrapped)._stream is BaseChatModel._stream:
+            yield from map(as_chunk, self.wrapped._generate_with_cache(messages, stop=stop, **kwargs).generations[:1])
+            return
+        if self.wrapped.rate_limiter:
+            self.wrapped.rate_limiter.acquire(blocking=True)
+        yield from self.wrapped._stream(messages, stop=stop, **kwargs)
+
+    async def _achunks(
+        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
+    ) -> AsyncIterator[ChatGenerationChunk]:
         model = type(self.wrapped)
         if model._stream is BaseChatModel._stream and model._astream is BaseChatModel._astream:
-            result = await self.wrapped._agenerate(told, stop=stop, **kwargs)
-            yield answer.shown_chunk(_as_chunk(result.generations[0]))
-        else:
-            async for chunk in self.wrapped._astream(told, stop=stop, **kwargs):
-                yield answer.shown_chunk(chunk)
-        for chunk in answer.rest():
+            result = await self.wrapped._agenerate_with_cache(messages, stop=stop, **kwargs)
+            yield as_chunk(result.generations[0])
+            return
+        if self.wrapped.rate_limiter:
+            await self.wrapped.rate_limiter.aacquire(blocking=True)
+        async for chunk in self.wrapped._astream(messages, stop=stop, **kwargs):
             yield chunk
-        await self.akeep(caller, [*_asked(messages), answer.raw])
 
+    def _asked(self, caller: Caller, messages: Sequence[BaseMessage]) -> list[Message]:
+        """What the user said, by which claims of the model about it are checked."""
+        return [one for one in self.spoken(caller, messages) if one.role == "user"]
 
-class _Answer:
-    """One answer, as it comes: what may be shown of it, and all of it."""
-
-    def __init__(self) -> None:
-        self._stripper = SidecarStripper()
-        self._text: list[str] = []
-        self._id: str | None = None
-        self._form: dict[str, Any] | None = None  # of a text block, where content is a list of blocks
-
-    @property
-    def raw(self) -> Message:
-        """All that was said."""
-        return Message("assistant", whole("".join(self._text)), self._id)
-
-    def shown(self, message: MessageT, *, last: bool) -> MessageT:
-        """Return a copy of a message or chunk without what belongs to a block."""
-        self._text.append(str(message.text))
-        self._id = message.id or self._id
-        content: Content = message.content
-        if isinstance(content, str):
-            shown: Content = self._stripper.feed(content) + (self._stripper.finish() if last else "")
-        else:
-            shown = [self._shown_block(block) for block in content] + (self._rest_of_blocks() if last else [])
-        return message.model_copy(update={"content": shown})
-
-    def shown_chunk(self, chunk: ChatGenerationChunk) -> ChatGenerationChunk:
-        """Do the same for a chunk of a stream."""
-        message = chunk.message
-        last = isinstance(message, AIMessageChunk) and message.chunk_position == "last"
-        return ChatGenerationChunk(message=self.shown(message, last=last), generation_info=chunk.generation_info)
-
-    def rest(self) -> Iterator[ChatGenerationChunk]:
-        """Yield what was held back, at the end of a stream."""
-        content = self._stripper.finish() if self._form is None else self._rest_of_blocks()
-        if content:
-            yield ChatGenerationChunk(message=AIMessageChunk(content=content, id=self._id))
-
-    def _shown_block(self, block: str | dict[str, Any]) -> str | dict[str, Any]:
-        if isinstance(block, str):
-            return self._stripper.feed(block)
-        if block.get("type") != "text" or not isinstance(block.get("text"), str):
-            return block  # annotations may come without a text
-        self._form = {key: block[key] for key in ("type", "index") if key in block}
-        return {**block, "text": self._stripper.feed(block["text"])}
-
-    def _rest_of_blocks(self) -> list[str | dict[str, Any]]:
-        text = self._stripper.finish()
-        return [{**(self._form or {"type": "text"}), "text": text}] if text else []
-
-
-def _shown(result: ChatResult) -> tuple[ChatResult, list[Message]]:
-    """A result without blocks, and all that was said."""
-    shown: list[ChatGeneration] = []
-    raw: list[Message] = []
-    for generation in result.generations:
-        answer = _Answer()
-        message = answer.shown(generation.message, last=True)
-        shown.append(ChatGeneration(message=message, generation_info=generation.generation_info))
-        raw.append(answer.raw)
-    return ChatResult(generations=shown, llm_output=result.llm_output), raw
-
-
-def _asked(messages: Sequence[BaseMessage]) -> list[Message]:
-    """What the user said, by which claims of the model about it are checked."""
-    return [one for one in spoken(messages) if one.role == "user"]
-
-
-def _as_chunk(generation: ChatGeneration) -> ChatGenerationChunk:
-    fields = generation.message.model_dump(exclude={"type"})
-    message = AIMessageChunk(**fields, chunk_position="last")
-    return ChatGenerationChunk(message=message, generation_info=generation.generation_info)
+    def _heard(self, caller: Caller, messages: Sequence[BaseMessage], answer: Answer) -> list[Message]:
+        return [*self._asked(caller, messages), answer.heard] if answer.heard.text else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
@@ -22,35 +22,35 @@ def last_query(messages: Sequence[ChatMessage]) -> str:
     return next(said, None) or ""
 
 
-def spoken(messages: Sequence[ChatMessage]) -> list[Message]:
-    """What user and assistant said, in words; results of tools are neither."""
-    texts = [ChatMessage(role=message.role, content=whole(message.content or "")) for message in messages]
-    return [one for one in to_messages(texts) if one.role in ("user", "assistant") and one.text.strip()]
+def spoken(messages: Sequence[ChatMessage], trusted_names: Collection[str] = ()) -> list[Message]:
+    """What user and assistant said, in words; results of tools are neither.
 
-
-def said_by_user(messages: Sequence[ChatMessage]) -> list[Message]:
-    """What is spoken up to the last message of the user; answers to that are read with the reply to them."""
-    said = spoken(messages)
-    end = max((at for at, one in enumerate(said, 1) if one.role == "user"), default=0)
-    return said[:end]
-
-
-def last_answer(messages: Sequence[ChatMessage]) -> list[Message]:
-    """The last message, if it is an answer: what a user replies to."""
-    return [one for one in spoken(messages[-1:]) if one.role == "assistant"]
-
-
-def newly_said(messages: Sequence[ChatMessage], held: Sequence[ChatMessage]) -> list[Message]:
-    """The last message, if the user says it and it was not held yet, after the answer that it replies to.
-
-    :param messages: A whole conversation.
-    :param held: What was known of it before.
+    :param trusted_names: What comes in as the user's under another name than these counts as the assistant's.
     """
-    last = messages[-1:]
-    if not last or last[0].role != MessageRole.USER or not (said := spoken(last)):
-        return []
-    times, times_held = (sum(_is_same(one, last[0]) for one in known) for known in (messages, held))
-    return [*last_answer(messages[:-1]), *said] if times > times_held else []
+    said = [
+        ChatMessage(
+            role=message.role if _is_own(message, trusted_names) else MessageRole.ASSISTANT,
+            content=whole(message.content or ""),
+        )
+        for message in messages
+    ]
+    return [one for one in to_messages(said) if one.role in ("user", "assistant") and one.text.strip()]
+
+
+def said_by_user(said: Sequence[Message]) -> Sequence[Message]:
+    """What is spoken up to the last message of the user; answers to that are read with the reply to them."""
+    return said[: max((at for at, one in enumerate(said, 1) if one.role == "user"), default=0)]
+
+
+def until_answer(said: Sequence[Message]) -> Sequence[Message]:
+    """What is spoken up to the last answer: what the user said since may be said again, as a call that failed is."""
+    return said[: max((at for at, one in enumerate(said, 1) if one.role == "assistant"), default=0)]
+
+
+def is_new(message: ChatMessage, messages: Sequence[ChatMessage], held: Sequence[ChatMessage]) -> bool:
+    """Whether a message stands in a conversation more often than in what was known of it before."""
+    times, times_held = (sum(_is_same(one, message) for one in known) for known in (messages, held))
+    return times > times_held
 
 
 def with_told(messages: Iterable[ChatMessage], text: str, method: InsertMethod = "system") -> list[ChatMessage]:
@@ -75,6 +75,11 @@ def with_told(messages: Iterable[ChatMessage], text: str, method: InsertMethod =
         return [*copies, ChatMessage(role=MessageRole.USER, blocks=[block])]
     user.blocks.insert(0, block)
     return copies
+
+
+def _is_own(message: ChatMessage, trusted_names: Collection[str]) -> bool:
+    name = message.additional_kwargs.get("name")
+    return message.role != MessageRole.USER or not name or name in trusted_names
 
 
 def _is_same(one: ChatMessage, other: ChatMessage) -> bool:

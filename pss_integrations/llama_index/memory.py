@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
+from uuid import uuid4
 
 from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.bridge.pydantic import Field, SerializeAsAny
+from llama_index.core.bridge.pydantic import Field, PrivateAttr, SerializeAsAny
 from llama_index.core.memory import BaseMemory, Memory
 from llama_index.core.memory.memory import DEFAULT_TOKEN_LIMIT
 
+from pss_integrations.beliefs.aware import Caller
 from pss_integrations.beliefs.memory import BeliefMemory
 from pss_integrations.errors import InvalidInput
 from pss_integrations.llama_index.belief_identity import BeliefAware
 from pss_integrations.llama_index.belief_messages import (
     InsertMethod,
-    last_answer,
+    is_new,
     last_query,
-    newly_said,
     said_by_user,
+    until_answer,
     with_told,
 )
 from pss_integrations.types import Message
@@ -48,6 +52,8 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
     primary_memory: SerializeAsAny[BaseMemory] = Field(default_factory=Memory.from_defaults)
     insert_method: InsertMethod = "system"
     observe: bool = True
+
+    _conversation: str = PrivateAttr(default_factory=lambda: uuid4().hex)
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(**fields)
@@ -91,13 +97,13 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
         """
         asked = _text(input)
         history = self.primary_memory.get(asked, **kwargs)
-        return with_told(history, self.recall(asked or last_query(history)), self.insert_method)
+        return with_told(history, self.recall(self.caller(), asked or last_query(history)), self.insert_method)
 
     async def aget(self, input: str | ChatMessage | None = None, **kwargs: Any) -> list[ChatMessage]:
         """Do the same without blocking the event loop."""
         asked = _text(input)
         history = await self.primary_memory.aget(asked, **kwargs)
-        return with_told(history, await self.arecall(asked or last_query(history)), self.insert_method)
+        return with_told(history, await self.arecall(self.caller(), asked or last_query(history)), self.insert_method)
 
     def get_all(self) -> list[ChatMessage]:
         """Return all messages, without what is recalled."""
@@ -108,10 +114,11 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
         return await self.primary_memory.aget_all()
 
     def put(self, message: ChatMessage) -> None:
-        """Add a message, and keep what it settles; beliefs that cannot be written are lost, and the error is logged.
+        """Add a message, and keep what it settles; what cannot be kept is lost, and the error is logged.
+
+        Said again without an answer in between, as when a call is tried again, it counts once.
 
         :raises MissingIdentity: If nothing says who the user is; the message is not added then.
-        :raises AccessDenied: If the user may not write the beliefs of the team; the message is added all the same.
         """
         self.put_messages([message])
 
@@ -124,40 +131,42 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
         if not (said := self._to_observe(messages)):
             self.primary_memory.put_messages(messages)
             return
-        caller, answer = self.caller(), last_answer(self.primary_memory.get_all())
+        caller, reply = self.caller(), self._reply(self.primary_memory.get_all(), said)
         # put first: after an error of the other memory nothing is done yet, and all of it may be tried again
         self.primary_memory.put_messages(messages)
-        self.keep(caller, [*answer, *said])
+        self.keep(caller, *reply)
 
     async def aput_messages(self, messages: list[ChatMessage]) -> None:
         """Do the same without blocking the event loop."""
         if not (said := self._to_observe(messages)):
             await self.primary_memory.aput_messages(messages)
             return
-        caller, answer = self.caller(), last_answer(await self.primary_memory.aget_all())
+        caller, reply = self.caller(), self._reply(await self.primary_memory.aget_all(), said)
         await self.primary_memory.aput_messages(messages)
-        await self.akeep(caller, [*answer, *said])
+        await self.akeep(caller, *reply)
 
     def set(self, messages: list[ChatMessage]) -> None:
         """Replace all messages, and keep what the last one settles if it is the user's and was not held before.
 
         An agent sets the history that its caller gives, and the user's new message may be the end of that.
         """
-        if not self.observe or not (said := newly_said(messages, self.primary_memory.get_all())):
+        said = self._to_observe(messages[-1:])
+        if not said or not is_new(messages[-1], messages, self.primary_memory.get_all()):
             self.primary_memory.set(messages)
             return
         caller = self.caller()
         self.primary_memory.set(messages)
-        self.keep(caller, said)
+        self.keep(caller, *self._reply(messages[:-1], said))
 
     async def aset(self, messages: list[ChatMessage]) -> None:
         """Do the same without blocking the event loop."""
-        if not self.observe or not (said := newly_said(messages, await self.primary_memory.aget_all())):
+        said = self._to_observe(messages[-1:])
+        if not said or not is_new(messages[-1], messages, await self.primary_memory.aget_all()):
             await self.primary_memory.aset(messages)
             return
         caller = self.caller()
         await self.primary_memory.aset(messages)
-        await self.akeep(caller, said)
+        await self.akeep(caller, *self._reply(messages[:-1], said))
 
     def reset(self) -> None:
         """Remove the messages; beliefs stay."""
@@ -167,8 +176,19 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
         """Do the same without blocking the event loop."""
         await self.primary_memory.areset()
 
-    def _to_observe(self, messages: list[ChatMessage]) -> list[Message]:
-        return said_by_user(messages) if self.observe else []
+    def caller(self) -> Caller:
+        """Resolve who asks; the conversation, if no session is named, is that of this memory."""
+        caller = super().caller()
+        return replace(caller, session_id=caller.session_id or self._conversation)
+
+    def _to_observe(self, messages: list[ChatMessage]) -> Sequence[Message]:
+        return said_by_user(self.spoken(messages)) if self.observe else []
+
+    def _reply(self, held: Sequence[ChatMessage], said: Sequence[Message]) -> tuple[list[Message], int]:
+        """What was said, behind the answer that it replies to, and how many messages came before."""
+        before = until_answer(self.spoken(held))
+        answer = before[-1:] if self.spoken(held[-1:]) == list(before[-1:]) else []
+        return [*answer, *said], len(before) - len(answer)
 
 
 def _text(input: str | ChatMessage | None) -> str | None:

@@ -11,7 +11,7 @@ from llama_index.core.memory import BaseMemoryBlock
 from llama_index.core.utils import get_tokenizer
 
 from pss_integrations.llama_index.belief_identity import BeliefAware
-from pss_integrations.llama_index.belief_messages import last_query, spoken
+from pss_integrations.llama_index.belief_messages import last_query
 
 
 class BeliefMemoryBlock(BeliefAware, BaseMemoryBlock[str]):
@@ -36,10 +36,10 @@ class BeliefMemoryBlock(BeliefAware, BaseMemoryBlock[str]):
             self.refuse_sidecars()
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        return await self.arecall(last_query(messages or []))
+        return await self.arecall(self.caller(), last_query(messages or []))
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        await self.akeep(self.caller(), spoken(messages))
+        await self.akeep(self.caller(), self.spoken(messages))
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
         """Leave out beliefs from the end: first those recalled for this turn, then those that always are.

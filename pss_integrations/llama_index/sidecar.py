@@ -22,10 +22,10 @@ from llama_index.core.llms.llm import LLM, ToolSelection
 from llama_index.core.tools import BaseTool
 
 from pss_integrations.beliefs.extraction import SIDECAR_PROMPT, SidecarStripper, strip_sidecar
-from pss_integrations.beliefs.extraction.sidecar import sidecar_blocks
-from pss_integrations.errors import InvalidInput, PSSError
-from pss_integrations.llama_index.belief_identity import NOT_KEPT, BeliefAware, Caller, logged
-from pss_integrations.llama_index.belief_messages import spoken, with_told
+from pss_integrations.beliefs.extraction.sidecar import ended_blocks, sidecar_blocks
+from pss_integrations.errors import InvalidInput
+from pss_integrations.llama_index.belief_identity import BeliefAware
+from pss_integrations.llama_index.belief_messages import with_told
 from pss_integrations.text import whole
 from pss_integrations.types import Message
 
@@ -76,24 +76,29 @@ class SidecarLLM(BeliefAware, FunctionCallingLLM):
         """
         caller = self.caller()
         response = self.llm.chat(with_told(messages, SIDECAR_PROMPT), **kwargs)
-        self._learn(caller, messages, _text(response))
+        self.keep(caller, self._learnt(messages, _text(response)))
         return _stripped(response)
 
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         """Do the same without blocking the event loop."""
         caller = self.caller()
         response = await self.llm.achat(with_told(messages, SIDECAR_PROMPT), **kwargs)
-        await self._alearn(caller, messages, _text(response))
+        await self.akeep(caller, self._learnt(messages, _text(response)))
         return _stripped(response)
 
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseGen:
-        """Yield the answer without its block; what that holds is kept when the stream has ended."""
+        """Yield the answer without its block; what that holds is kept when the stream has ended.
+
+        Where it breaks off or is abandoned, the blocks that came whole are kept.
+        """
         caller, answer = self.caller(), _Answer[ChatResponse]()
         chunks = self.llm.stream_chat(with_told(messages, SIDECAR_PROMPT), **kwargs)
 
         def shown() -> ChatResponseGen:
-            yield from answer.stream(chunks)
-            self._learn(caller, messages, answer.raw)
+            try:
+                yield from answer.stream(chunks)
+            finally:
+                self.keep(caller, self._learnt(messages, answer.heard))
 
         return shown()
 
@@ -103,9 +108,11 @@ class SidecarLLM(BeliefAware, FunctionCallingLLM):
         chunks = await self.llm.astream_chat(with_told(messages, SIDECAR_PROMPT), **kwargs)
 
         async def shown() -> ChatResponseAsyncGen:
-            async for chunk in answer.astream(chunks):
-                yield chunk
-            await self._alearn(caller, messages, answer.raw)
+            try:
+                async for chunk in answer.astream(chunks):
+                    yield chunk
+            finally:
+                await self.akeep(caller, self._learnt(messages, answer.heard))
 
         return shown()
 
@@ -138,13 +145,11 @@ class SidecarLLM(BeliefAware, FunctionCallingLLM):
             response, error_on_no_tool_call=error_on_no_tool_call, **kwargs
         )
 
-    def _learn(self, caller: Caller, messages: Sequence[ChatMessage], answer: str) -> None:
-        with logged(NOT_KEPT, PSSError):  # whatever it is: the answer is there, and must not be lost
-            self.keep(caller, _learnt(messages, answer))
-
-    async def _alearn(self, caller: Caller, messages: Sequence[ChatMessage], answer: str) -> None:
-        with logged(NOT_KEPT, PSSError):
-            await self.akeep(caller, _learnt(messages, answer))
+    def _learnt(self, messages: Sequence[ChatMessage], answer: str) -> list[Message]:
+        """An answer with a block, after what the user said, by which its claims about that are checked."""
+        if not sidecar_blocks(answer):
+            return []
+        return [*(one for one in self.spoken(messages) if one.role == "user"), Message("assistant", whole(answer))]
 
     @property
     def _tool_caller(self) -> FunctionCallingLLM:
@@ -178,9 +183,15 @@ class _Answer(Generic[ResponseT]):
     """One answer, as it comes: what may be shown of it so far, and all of it."""
 
     def __init__(self) -> None:
-        self.raw = ""
+        self._text = ""
+        self._is_whole = False
         self._shown = ""
         self._stripper = SidecarStripper()
+
+    @property
+    def heard(self) -> str:
+        """All that was said; of an answer that broke off, up to the last block that came whole."""
+        return self._text if self._is_whole else ended_blocks(self._text)
 
     def stream(self, chunks: Iterable[ResponseT]) -> Generator[ResponseT]:
         """Yield chunks without what belongs to a block, then what was held back."""
@@ -198,11 +209,12 @@ class _Answer(Generic[ResponseT]):
             yield rest
 
     def _next(self, chunk: ResponseT) -> ResponseT:
-        delta = _text(chunk)[len(self.raw) :] if chunk.delta is None else chunk.delta
-        self.raw += delta
+        delta = _text(chunk)[len(self._text) :] if chunk.delta is None else chunk.delta
+        self._text += delta
         return self._with_next(chunk, self._stripper.feed(delta))
 
     def _rest(self, last: ResponseT | None) -> Iterator[ResponseT]:
+        self._is_whole = True
         if last is not None and (rest := self._stripper.finish()):
             yield self._with_next(last, rest)
 
@@ -230,10 +242,3 @@ def _with_text(response: ResponseT, text: str, delta: str | None) -> ResponseT:
     said = [TextBlock(text=text)] if text or len(others) < len(blocks) - place else []
     message = response.message.model_copy(update={"blocks": [*blocks[:place], *said, *others]})
     return response.model_copy(update={"message": message, "delta": delta})
-
-
-def _learnt(messages: Sequence[ChatMessage], answer: str) -> list[Message]:
-    """An answer with a block, after what the user said, by which its claims about that are checked."""
-    if not sidecar_blocks(answer):
-        return []
-    return [*(one for one in spoken(messages) if one.role == "user"), Message("assistant", whole(answer))]

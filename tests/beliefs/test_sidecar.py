@@ -1,6 +1,8 @@
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pss_integrations.beliefs.extraction import (
     SIDECAR_PROMPT,
@@ -110,6 +112,48 @@ def test_blocks_are_taken_out():
     assert strip_sidecar(f"a{START}{{x}}{END}b{START}\n```JSON\n{{y}}{END}c{START} {END}d") == "abcd"
     assert strip_sidecar(f"a{START}{{x") == "a"
     assert strip_sidecar(f"a <<<SIDE b {END}") == f"a <<<SIDE b {END}"
+
+
+FENCED = [
+    (f"Sure.\n```json\n{START}\n{{}}\n{END}\n```", "Sure.\n"),
+    (f"Sure.\n```\n{START}\n{{}}\n{END}\n```\nBye.", "Sure.\n\nBye."),
+    (f"```JSON {START}{{}}{END}```", ""),
+    (f"```json\n{START}{{}}{END}\n\n{START}{{}}{END}\n```\nBye.", "\nBye."),
+    (f"```json\n{START}\n```json\n{{}}\n```\n{END}\n```\nBye.", "\nBye."),
+    (f"```json\n{START}{{}}\n```\n{END} Bye.", " Bye."),
+    (f"{START}\n```json\n{{}}\n{END}\n``` Bye.", " Bye."),
+    (f"Sure. ```json\n{START}{{", "Sure. "),
+    ("Sure. ```json\n<<<SIDE", "Sure. "),
+]
+NOT_FENCED = [
+    (f"```py\nx\n```\n{START}{{}}{END}", "```py\nx\n```\n"),
+    (f"```py\nx\n```\n{START}{{}}{END}\n```py\ny\n```", "```py\nx\n```\n\n```py\ny\n```"),
+    (f"```json\n{START}{{}}{END}\nmore\n```", "```json\n\nmore\n```"),
+    (f"```json\n[1]\n{START}{{}}{END}\n```", "```json\n[1]\n\n```"),
+    ("```json\n<<", "```json\n<<"),
+    (f"```{START}``` is a marker", f"```{START}``` is a marker"),
+]
+
+
+@pytest.mark.parametrize(("text", "shown"), [*FENCED, *NOT_FENCED])
+def test_a_fence_that_holds_nothing_else_goes_with_the_block(text: str, shown: str) -> None:
+    assert strip_sidecar(text) == shown
+    for size in range(1, 9):
+        assert streamed(text, size) == shown
+
+
+def streamed(text: str, size: int) -> str:
+    stripper = SidecarStripper()
+    return "".join(stripper.feed(text[at : at + size]) for at in range(0, len(text), size)) + stripper.finish()
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(st.sampled_from([START, END, "{}", "```", "```json", "`", "\n", " ", "a", "<<<", "SIDE"])).map("".join),
+    st.integers(1, 12),
+)
+def test_wherever_its_chunks_end_a_stream_shows_what_an_answer_shows(text: str, size: int) -> None:
+    assert streamed(text, size) == strip_sidecar(text)
 
 
 @pytest.mark.parametrize("text", [f"It goes between {START} and {END}.", f"`{START}` is a marker", f"{START}```js\n{{"])

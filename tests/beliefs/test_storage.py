@@ -181,3 +181,16 @@ def test_a_migration_that_fails_leaves_everything_as_it_was(path: Path, monkeypa
             BeliefStore(path)
     with BeliefStore(path) as store:
         assert store.get(ADA, kept.id) == kept
+
+
+def test_what_is_past_stays_past_when_a_store_is_opened_again(path: Path) -> None:
+    """Memory case 29: the index that is made anew holds what is current, and nothing else."""
+    with BeliefStore(path) as store:
+        store.put(ADA, new("cache", "Use Redis."))
+        current = store.put(ADA, new("cache", "Use Valkey.")).belief
+        gone = store.put(ADA, new("queue", "Use NATS.")).belief
+        store.retract(ADA, gone.id)
+        before = found(store, "cache queue redis")
+    with BeliefStore(path) as store:
+        assert found(store, "cache queue redis") == before == [current.id]
+        assert (store.count(ADA), len(live(store))) == (1, 1)

@@ -226,6 +226,35 @@ async def test_what_the_user_says_is_kept_once(make, call, store, extractor) -> 
     assert [one.reinforcement_count for one in live(store)] == [1, 1, 1]
 
 
+async def test_a_chain_that_is_tried_again_counts_once(make, call, store) -> None:
+    model = ScriptedChatModel(answers=[ConnectionError("overloaded"), "Noted."])
+    chain = (make() | model).with_retry(stop_after_attempt=3, wait_exponential_jitter=False)
+    history = [HumanMessage("Hello"), AIMessage("Hi."), HumanMessage("remember queue: Use NATS.")]
+    assert (await call(chain, history, AS_ADA)).text == "Noted."
+    assert {one.reinforcement_count for one in live(store)} == {1}
+    await call(make(), [*history, AIMessage("Noted."), history[-1]], AS_ADA)
+    assert sorted(one.reinforcement_count for one in live(store)) == [1, 2]
+
+
+@pytest.mark.parametrize(("trusted", "status"), [((), "inferred"), (("planner",), "active")])
+async def test_what_comes_under_another_name_is_not_the_users_word(make, call, store, trusted, status) -> None:
+    said = HumanMessage("remember queue: Use NATS.", name="planner")
+    memory = make(trusted_names=trusted)
+    assert "Redis" in told(await call(memory, [HumanMessage(QUESTION, name="planner")], AS_ADA))
+    await call(memory, [said], AS_ADA)
+    memory.observe([HumanMessage("remember log: Use Loki.", name="planner")], AS_ADA)
+    assert {one.epistemic_status for one in live(store) if one.canonical_name != "redis_cache"} == {status}
+
+
+async def test_the_error_of_one_user_is_raised_to_nobody_else(store, extractor) -> None:
+    memory = BeliefStateMemory(memory=BeliefMemory(store, scopes=[ATLAS], extractor=extractor))
+    memory.invoke("remember  : Use nothing.", AS_BOB)
+    memory.flush(AS_ADA)
+    with pytest.raises(ValueError, match="canonical_name"):
+        memory.flush(AS_BOB)
+    memory.memory.close()
+
+
 async def test_a_loop_of_tool_calls_reads_the_user_once(make, call, extractor) -> None:
     asked = [HumanMessage("remember queue: Use NATS.")]
     calling = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1"}])
@@ -291,11 +320,13 @@ async def test_answers_are_observed_when_they_are_given(make, store, extractor) 
 async def test_flush_waits_and_raises_what_went_wrong(store, extractor) -> None:
     memory = BeliefStateMemory(memory=BeliefMemory(store, scopes=[ATLAS], extractor=extractor))
     memory.invoke("remember queue: Use NATS.", AS_ADA)
-    memory.flush()
+    memory.flush(AS_ADA)
     assert "queue" in [one.canonical_name for one in live(store)]
     memory.invoke("remember  : Use nothing.", AS_ADA)
     with pytest.raises(ValueError, match="canonical_name"):
-        await memory.aflush()
+        await memory.aflush(AS_ADA)
+    with pytest.raises(MissingIdentity):
+        memory.flush()
     memory.memory.close()
 
 
@@ -348,8 +379,8 @@ async def test_a_filter_of_the_sync_path_holds_in_async_too(store, extractor, ca
 
 def test_two_event_loops_may_use_one_instance(store, extractor) -> None:
     memory = BeliefStateMemory(memory=BeliefMemory(store, scopes=[ATLAS], extractor=extractor))
-    for _ in range(2):
-        assert "Redis" in told(asyncio.run(memory.ainvoke(QUESTION, AS_ADA)))
+    for text in (QUESTION, f"{QUESTION} Again."):
+        assert "Redis" in told(asyncio.run(memory.ainvoke(text, AS_ADA)))
     memory.memory.close()
     assert len(extractor.seen) == 2
 
@@ -363,7 +394,7 @@ def test_a_chat_model_extracts(store, listener) -> None:
     memory = BeliefStateMemory(memory=BeliefMemory(store, scopes=[ATLAS], extractor=llm_extractor(model)))
     chain = memory | ScriptedChatModel()
     chain.invoke("We use NATS.", {**AS_ADA, "callbacks": [listener]})
-    memory.flush()
+    memory.flush(AS_ADA)
     memory.memory.close()
     assert "Uses NATS." in [one.content for one in live(store)]
     assert "We use NATS." in str(model.asked[0][0].text)

@@ -10,6 +10,7 @@ import pytest
 from belief_chats import Noting, ScriptedChatModel
 from belief_making import ADA, ATLAS, BOB, live, new
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 
 pytest.importorskip("langchain.agents")
@@ -17,6 +18,7 @@ pytest.importorskip("langchain.agents")
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
 
 from pss_integrations.beliefs import UNIVERSAL, BeliefStore, Principal
 from pss_integrations.beliefs.extraction import SidecarExtractor
@@ -220,6 +222,100 @@ async def test_what_a_summary_took_from_a_turn_is_not_lost(memory, extractor, ca
     assert QUESTION not in str(agent.get_state(of("ada")).values)
 
 
+async def test_what_a_summary_took_from_a_run_that_failed_is_not_lost(memory, extractor, call) -> None:
+    class Summarize(AgentMiddleware):
+        def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+            if not isinstance(state["messages"][-1], ToolMessage):
+                return None
+            summary = HumanMessage("Talked.", additional_kwargs={"lc_source": "summarization"})
+            return {"messages": [RemoveMessage("__remove_all__"), summary, *state["messages"][-2:]]}
+
+    answers = ["Hello.", LOOKING, RuntimeError("overloaded"), LOOKING, RuntimeError("overloaded"), "Done."]
+    agent = agent_of(
+        ScriptedChatModel(answers=answers),
+        Summarize(),
+        BeliefStateMiddleware(memory),
+        tools=[look],
+        checkpointer=InMemorySaver(),
+    )
+    await call(agent, asking("Good morning"), of("ada"))
+    for text in ("one", "two"):
+        with pytest.raises(RuntimeError):
+            await call(agent, asking(text), of("ada"))
+    await call(agent, asking("three"), of("ada"))
+    memory.flush()
+    assert extractor.texts == ["Good morning", "Hello.", "Hello.", "one", "two", "three", "Done."]
+    await call(agent, asking("four"), of("ada"))
+    memory.flush()
+    assert extractor.texts[7:] == ["Done.", "four", "Done."]
+
+
+# --- what is not the user's own word
+
+SUB_PROMPT = "remember queue: Use NATS."
+
+
+def sub_agent_of(memory: BeliefMemory, own: dict[str, Any] | None, **options: Any) -> Any:
+    """An agent whose tool asks another agent, which alone observes."""
+    middleware = BeliefStateMiddleware(memory, **options)
+    sub = create_agent(ScriptedChatModel(), middleware=[middleware], checkpointer=InMemorySaver())
+
+    @tool
+    def delegate(task: str) -> str:
+        """Let another agent do it."""
+        return str(sub.invoke({"messages": [HumanMessage(task)]}, own)["messages"][-1].text)
+
+    @tool
+    async def adelegate(task: str) -> str:
+        """Let another agent do it."""
+        return str((await sub.ainvoke({"messages": [HumanMessage(task)]}, own))["messages"][-1].text)
+
+    calls = [{"name": one, "args": {"task": SUB_PROMPT}, "id": one} for one in ("delegate", "adelegate")]
+    model = {one["name"]: ScriptedChatModel(answers=[AIMessage("", tool_calls=[one]), "Done."]) for one in calls}
+    return {
+        "sync": create_agent(model["delegate"], [delegate], checkpointer=InMemorySaver()),
+        "async": create_agent(model["adelegate"], [adelegate], checkpointer=InMemorySaver()),
+    }
+
+
+@pytest.mark.parametrize("own", [None, of("ada", "of the sub-agent")])
+async def test_the_prompt_of_a_sub_agent_is_not_the_users_word(store, memory, call, own: Any) -> None:
+    await call(sub_agent_of(memory, own)[call.mode], asking("Do it"), of("ada"))
+    memory.flush()
+    assert [one.epistemic_status for one in live(store) if one.canonical_name == "queue"] == ["inferred"]
+
+
+@pytest.mark.parametrize("own", [None, of("ada", "of the sub-agent")])
+async def test_unless_it_is_said_to_be(store, memory, call, own: Any) -> None:
+    await call(sub_agent_of(memory, own, trust_nested=True)[call.mode], asking("Do it"), of("ada"))
+    memory.flush()
+    assert [one.epistemic_status for one in live(store) if one.canonical_name == "queue"] == ["active"]
+
+
+@pytest.mark.parametrize(("trusted", "status"), [((), "inferred"), (("planner",), "active")])
+async def test_what_comes_under_another_name_is_not_the_users_word(
+    store, memory, call, trusted: tuple[str, ...], status: str
+) -> None:
+    agent = agent_of(ScriptedChatModel(), BeliefStateMiddleware(memory, trusted_names=trusted))
+    await call(agent, {"messages": [HumanMessage(SUB_PROMPT, name="planner")]}, of("ada"))
+    memory.flush()
+    assert [one.epistemic_status for one in live(store) if one.canonical_name == "queue"] == [status]
+
+
+async def test_in_a_node_of_a_graph_the_user_speaks(store, memory, call) -> None:
+    graph = StateGraph(MessagesState)
+    chain = BeliefStateMemory(memory=memory) | ScriptedChatModel()
+
+    def answer(state: Any, config: RunnableConfig) -> Any:
+        return {"messages": [chain.invoke(state["messages"], config)]}
+
+    graph.add_node("answer", answer)
+    graph.add_edge("__start__", "answer")
+    await call(graph.compile(checkpointer=InMemorySaver()), asking(SUB_PROMPT), of("ada"))
+    memory.flush()
+    assert [one.epistemic_status for one in live(store) if one.canonical_name == "queue"] == ["active"]
+
+
 async def test_a_run_without_a_question_observes_nothing_again(memory, extractor, call) -> None:
     agent = agent_of(ScriptedChatModel(), BeliefStateMiddleware(memory), checkpointer=InMemorySaver())
     await call(agent, asking(), of("ada"))
@@ -259,8 +355,8 @@ async def test_what_goes_wrong_behind_a_turn_is_raised_by_flush(memory, call) ->
     middleware = BeliefStateMiddleware(memory)
     await call(agent_of(ScriptedChatModel(), middleware), asking("remember  : nothing"), of("ada"))
     with pytest.raises(ValueError, match="canonical_name"):
-        await middleware.aflush()
-    middleware.flush()
+        await middleware.aflush(of("ada"))
+    middleware.flush(of("ada"))
 
 
 def test_a_memory_that_reads_blocks_must_not_observe_here(store) -> None:

@@ -1,3 +1,4 @@
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,12 +9,15 @@ from belief_chats import Noting, ScriptedChatModel
 from belief_making import ADA, ATLAS, BOB, live, new
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import get_usage_metadata_callback
 from langchain_core.callbacks.base import BaseCallbackHandler
+from langchain_core.globals import set_llm_cache
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.rate_limiters import InMemoryRateLimiter
 from langchain_core.tools import tool
 from pydantic import BaseModel, ValidationError
 
@@ -238,8 +242,128 @@ async def test_a_model_that_cannot_stream_answers_at_once(store, memory, mode: s
 @pytest.mark.parametrize("mode", MODES)
 async def test_it_wraps_the_fakes_of_langchain(store, memory, mode: str) -> None:
     for wrapped in (GenericFakeChatModel(messages=iter([RAW])), FakeListChatModel(responses=[RAW])):
-        assert (await answer(SidecarChatModel(wrapped=wrapped, memory=memory), mode)).text == ANSWER
+        config = {"configurable": {"user_id": "ada", "thread_id": wrapped._llm_type}}
+        assert (await answer(SidecarChatModel(wrapped=wrapped, memory=memory), mode, config)).text == ANSWER
     assert live(store)[0].reinforcement_count == 2
+
+
+# --- a cache, a stream that breaks off, and a loop
+
+
+def of(user: str, **more: str) -> dict[str, Any]:
+    return {"configurable": {"user_id": user, **more}}
+
+
+@pytest.fixture(params=["of the wrapped model", "of the wrapper", "of all"])
+def cached(request: pytest.FixtureRequest, memory: BeliefMemory) -> Iterator[SidecarChatModel]:
+    """A model that answers once, and then from a cache."""
+    cache = InMemoryCache()
+    if request.param == "of the wrapped model":
+        yield SidecarChatModel(wrapped=ScriptedChatModel(answers=[RAW, "Again?"], cache=cache), memory=memory)
+        return
+    if request.param == "of the wrapper":
+        yield SidecarChatModel(wrapped=ScriptedChatModel(answers=[RAW, "Again?"]), memory=memory, cache=cache)
+        return
+    set_llm_cache(cache)
+    yield SidecarChatModel(wrapped=ScriptedChatModel(answers=[RAW, "Again?"]), memory=memory)
+    set_llm_cache(None)
+
+
+async def test_an_answer_from_a_cache_is_kept_for_who_asked(store, cached, call) -> None:
+    for user in ("ada", "bob", "ada"):
+        assert (await call(cached, ASKED, of(user, session_id="s"))).text == ANSWER
+    assert len(cached.wrapped.asked) == 1
+    for principal in (ADA, BOB):
+        (queue,) = live(store, principal)
+        assert (queue.provenance.source, queue.reinforcement_count) == ("user", 1)
+
+
+async def test_where_no_cache_is_wanted_there_is_none(memory, call) -> None:
+    model = SidecarChatModel(wrapped=ScriptedChatModel(cache=InMemoryCache()), memory=memory, cache=False)
+    for _ in range(2):
+        await call(model, ASKED, AS_ADA)
+    assert len(model.wrapped.asked) == 2
+
+
+class Counting(InMemoryRateLimiter):
+    acquired: int = 0
+
+    def acquire(self, *, blocking: bool = True) -> bool:
+        self.acquired += 1
+        return True
+
+    async def aacquire(self, *, blocking: bool = True) -> bool:
+        return self.acquire()
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_rate_limiter_is_asked_once_a_call(memory, mode: str) -> None:
+    limiter = Counting()
+    await answer(SidecarChatModel(wrapped=ScriptedChatModel(rate_limiter=limiter), memory=memory), mode)
+    assert limiter.acquired == 1
+
+
+class BreaksOff(ScriptedChatModel):
+    """Fails after its last character."""
+
+    def _stream(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+        yield from [*super()._stream(messages, **kwargs)][:-1]
+        raise ConnectionError("the stream broke off")
+
+
+@pytest.mark.parametrize("mode", ["stream", "astream"])
+@pytest.mark.parametrize(("raw", "kept"), [(f"{RAW} And", 1), (RAW, 1), (RAW[:-1], 0), (ANSWER, 0)])
+async def test_of_a_stream_that_breaks_off_whole_blocks_are_kept(store, memory, mode: str, raw: str, kept: int) -> None:
+    model = SidecarChatModel(wrapped=BreaksOff(answers=[raw]), memory=memory)
+    for _ in range(2):
+        with pytest.raises(ConnectionError):
+            await answer(model, mode)
+    assert len(live(store)) == kept
+    await answer(SidecarChatModel(wrapped=ScriptedChatModel(answers=[RAW]), memory=memory), mode)
+    assert [one.reinforcement_count for one in live(store)] == [1]
+
+
+@pytest.mark.parametrize("mode", ["stream", "astream"])
+async def test_of_a_stream_that_is_abandoned_whole_blocks_are_kept(store, memory, mode: str) -> None:
+    model = SidecarChatModel(wrapped=ScriptedChatModel(answers=[f"{RAW}! And much more to say."]), memory=memory)
+    if mode == "stream":
+        chunks = model.stream(ASKED, AS_ADA)
+        while "!" not in next(chunks).text:
+            pass
+        chunks.close()
+    else:
+        stream = model.astream(ASKED, AS_ADA)
+        while "!" not in (await anext(stream)).text:
+            pass
+        await stream.aclose()
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})  # the loop closes what is inside
+    assert len(live(store)) == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_block_that_is_repeated_in_a_loop_of_tools_counts_once(store, memory, mode: str) -> None:
+    turn: list[Any] = [HumanMessage(ASKED)]
+    model = SidecarChatModel(wrapped=ScriptedChatModel(answers=[CALLING, f"Done. {BLOCK}"]), memory=memory)
+    turn.append(await answer(model, mode, value=turn))
+    turn += [ToolMessage("page", tool_call_id="1"), await answer(model, mode, value=turn)]
+    assert [one.reinforcement_count for one in live(store)] == [1]
+    await answer(model, mode, value=[*turn, HumanMessage("As I said, NATS.")])
+    assert [one.reinforcement_count for one in live(store)] == [2]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("chunk_size", [1, 3, 1000])
+async def test_a_fence_around_the_block_goes_with_it(store, memory, mode: str, chunk_size: int) -> None:
+    raw = f"{ANSWER}\n```json\n{BLOCK}\n```"
+    model = SidecarChatModel(wrapped=ScriptedChatModel(answers=[raw], chunk_size=chunk_size), memory=memory)
+    assert (await answer(model, mode)).text == f"{ANSWER}\n"
+    assert len(live(store)) == 1
+
+
+async def test_what_another_agent_claims_is_inferred(store, memory, call) -> None:
+    model = SidecarChatModel(wrapped=ScriptedChatModel(answers=[RAW]), memory=memory)
+    await call(model, [HumanMessage(ASKED, name="planner")], AS_ADA)
+    assert [(one.provenance.source, one.epistemic_status) for one in live(store)] == [("assistant", "inferred")]
 
 
 class Verdict(BaseModel):

@@ -224,6 +224,17 @@ async def test_an_error_of_the_store_does_not_break_the_chat(  # LlamaIndex 2286
         assert len(await call(mode, memory, "get_all")) == 2
 
 
+async def test_after_an_error_of_the_store_a_retry_gives_one_belief(  # LlamaIndex 22867
+    make: Make, tmp_path: Path, primary: BaseMemory, mode: str
+) -> None:
+    with FailsOnce(tmp_path / "fails.db") as store:
+        beliefs = BeliefMemory(store, scopes=["project:{project}"], extractor=KeepsLines(), background=False)
+        memory = make(memory=beliefs, primary_memory=primary)
+        for _ in range(3):
+            await call(mode, memory, "put", user("database: Use Postgres."))
+        assert [one.reinforcement_count for one in live(store)] == [1]
+
+
 async def test_beliefs_that_cannot_be_read_are_left_out(
     make: Make, store: BeliefStore, mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -271,6 +282,54 @@ async def test_after_an_error_of_the_other_memory_a_retry_is_read_once(
         await call(mode, memory, name, [user("database: Use Postgres.")])
     await call(mode, memory, name, [user("database: Use Postgres.")])
     assert len(extractor.shown) == len(memory.get_all()) == 1
+
+
+async def test_what_is_said_again_since_a_call_failed_counts_once(
+    make: Make, store: BeliefStore, primary: BaseMemory, mode: str
+) -> None:
+    memory = make(primary_memory=primary)
+    await call(mode, memory, "put_messages", [user("Hello!"), assistant("Hi.")])
+    for _ in range(3):
+        await call(mode, memory, "put", user("queue: Use NATS."))
+    assert [one.reinforcement_count for one in live(store)] == [1]
+    await call(mode, memory, "put", assistant("Noted."))
+    await call(mode, memory, "put", user("queue: Use NATS."))
+    assert [one.reinforcement_count for one in live(store)] == [2]
+
+
+async def test_a_conversation_is_known_again_by_its_session(make: Make, store: BeliefStore, mode: str) -> None:
+    for session in ("one", "one", "two"):  # a memory of its own for each request, as a server makes it
+        with pss_session(user_id="ada", session_id=session):
+            await call(mode, make(), "put", user("queue: Use NATS."))
+    assert [one.reinforcement_count for one in live(store)] == [2]
+    await call(mode, make(), "put", user("queue: Use NATS."))
+    assert [one.reinforcement_count for one in live(store)] == [3]
+
+
+@pytest.mark.parametrize("trusted", [(), ("planner",)])
+async def test_what_comes_under_another_name_is_not_the_users_word(
+    make: Make, store: BeliefStore, mode: str, trusted: tuple[str, ...]
+) -> None:
+    said = ChatMessage(role="user", content="queue: Use NATS.", additional_kwargs={"name": "planner"})
+    memory = make(trusted_names=trusted)
+    await call(mode, memory, "put", said)
+    await call(mode, memory, "set", [*memory.get_all(), said])
+    assert len(live(store)) == len(trusted)
+    assert [message.role.value for message in memory.get_all()] == ["user", "user"]
+
+
+async def test_an_extractor_that_fails_breaks_no_chat(
+    make: Make, store: BeliefStore, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        def extract(self, *args: Any) -> Any:
+            raise RuntimeError("no quota")
+
+    beliefs = BeliefMemory(store, scopes=["project:atlas"], extractor=Broken(), background=False)
+    memory = make(memory=beliefs)
+    await call(mode, memory, "put", user("queue: Use NATS."))
+    assert len(memory.get_all()) == 1
+    assert "RuntimeError" in caplog.text
 
 
 async def test_half_a_character_is_replaced(make: Make, store: BeliefStore, mode: str) -> None:

@@ -90,7 +90,8 @@ async def test_a_stream_comes_without_the_block(
 ) -> None:
     for size in (1, 3, 7, 1000):
         llm = make(llm=ScriptedLLM(answers=[ANSWER], chunk_size=size, is_cumulative_only=is_cumulative_only))
-        chunks = await chunks_of(mode, llm, "stream_chat", SAID)
+        with pss_session(user_id="ada", session_id=f"chunks of {size}"):
+            chunks = await chunks_of(mode, llm, "stream_chat", SAID)
         assert "".join(chunk.delta for chunk in chunks) == SHOWN
         shown = [chunk.message.content or "" for chunk in chunks]
         assert shown[-1] == SHOWN
@@ -261,6 +262,67 @@ async def test_an_agent_and_its_tools(make: Make, store: BeliefStore, streaming:
     assert (await run).response.content == SHOWN
     assert streamed in ("Let me see." + SHOWN, "" if not streaming else None)
     assert len(live(store)) == 1
+
+
+class BreaksOff(ScriptedLLM):
+    """Fails after its last character."""
+
+    def stream_chat(self, messages: Any, **kwargs: Any) -> Iterator[Any]:
+        yield from super().stream_chat(messages)
+        raise ConnectionError("the stream broke off")
+
+
+@pytest.mark.parametrize(("raw", "kept"), [(f"{ANSWER} And", 1), (ANSWER, 1), (ANSWER[:-1], 0), (SHOWN, 0)])
+async def test_of_a_stream_that_breaks_off_whole_blocks_are_kept(
+    make: Make, store: BeliefStore, mode: str, raw: str, kept: int
+) -> None:
+    for _ in range(2):
+        with pytest.raises(ConnectionError):
+            await chunks_of(mode, make(llm=BreaksOff(answers=[raw])), "stream_chat", SAID)
+    assert len(live(store)) == kept
+    await chunks_of(mode, make(), "stream_chat", SAID)
+    assert [one.reinforcement_count for one in live(store)] == [1]
+
+
+async def test_of_a_stream_that_is_abandoned_whole_blocks_are_kept(make: Make, store: BeliefStore, mode: str) -> None:
+    llm = make(f"{ANSWER}! And much more to say.")
+    if mode == "async":
+        stream = await llm.astream_chat(SAID)
+        while "!" not in ((await anext(stream)).delta or ""):
+            pass
+        await stream.aclose()
+    else:
+        chunks = llm.stream_chat(SAID)
+        while "!" not in (next(chunks).delta or ""):
+            pass
+        chunks.close()
+    assert len(live(store)) == 1
+
+
+async def test_a_block_that_is_repeated_in_a_loop_of_tools_counts_once(
+    make: Make, store: BeliefStore, mode: str
+) -> None:
+    turn = [*SAID]
+    for text in ("Let me see.", "Done."):
+        turn.append((await chunks_of(mode, make(f"{text} {BLOCK}"), "stream_chat", turn))[-1].message)
+        turn.append(ChatMessage(role="tool", content="page"))
+    assert [one.reinforcement_count for one in live(store)] == [1]
+    await chunks_of(mode, make(), "stream_chat", [*turn, user("As I said, Redis.")])
+    assert [one.reinforcement_count for one in live(store)] == [2]
+
+
+async def test_a_fence_around_the_block_goes_with_it(make: Make, store: BeliefStore, mode: str) -> None:
+    for size in (1, 3, 1000):
+        llm = make(llm=ScriptedLLM(answers=[f"Redis.\n```json\n{BLOCK}\n```"], chunk_size=size))
+        assert (await chunks_of(mode, llm, "stream_chat", SAID))[-1].message.content == "Redis.\n"
+        assert llm.chat(SAID).message.content == "Redis.\n"
+    assert len(live(store)) == 1
+
+
+def test_what_another_agent_claims_is_inferred(make: Make, store: BeliefStore) -> None:
+    said = ChatMessage(role="user", content="We use Redis.", additional_kwargs={"name": "planner"})
+    make().chat([said])
+    assert [(one.provenance.source, one.epistemic_status) for one in live(store)] == [("assistant", "inferred")]
 
 
 def test_what_the_user_did_not_say_is_inferred(make: Make, store: BeliefStore) -> None:

@@ -35,12 +35,19 @@ unless the user took them up. What you conclude yourself is said by the assistan
 
 _FLAGS = re.DOTALL | re.IGNORECASE | re.ASCII
 _START, _END = re.compile(SIDECAR_START, _FLAGS), re.compile(SIDECAR_END, _FLAGS)
-_LEAD = re.compile(r"\s*(?:```(?:json)?\s*)?", _FLAGS)
+_LEAD = re.compile(r"\s*(```(?:json)?\s*)?", _FLAGS)
 _OPENINGS = ("{", SIDECAR_END.lower())  # a model may write an empty block where it should write none
 _UNFINISHED = ("```json", "json", SIDECAR_END.lower())
-_BLOCK = re.compile(rf"{SIDECAR_START}(?={_LEAD.pattern}(?:{{|{SIDECAR_END}))(.*?)(?:{SIDECAR_END}|\Z)", _FLAGS)
+_BLOCK = re.compile(rf"{SIDECAR_START}(?=\s*(?:```(?:json)?\s*)?(?:{{|{SIDECAR_END}))(.*?)(?:{SIDECAR_END}|\Z)", _FLAGS)
 _SURE = 4
 """So many characters of a marker at the end of an answer are no text: "<<<" may be."""
+
+# A code fence that a model put around a block: what may open one, what is left of one, what closes one.
+_FENCE = re.compile(r"`{3,}[a-z0-9]{0,10}\s*\Z", _FLAGS)
+_FENCE_BEGUN = re.compile(r"(?:`{3,}[a-z0-9]{0,10}\s*|`{1,2})\Z", _FLAGS)
+_CLOSING = re.compile(r"\s*`{3,}(?!`)", _FLAGS)
+_CLOSING_BEGUN = re.compile(r"\s*`*\Z", _FLAGS)
+_FENCE_LINE = re.compile(r"^[ \t>]*`{3,}", re.MULTILINE)
 _BELIEFS: dict[str, BeliefType] = {
     "new_beliefs": "decision",
     "belief_updates": "decision",
@@ -54,7 +61,8 @@ def strip_sidecar(text: str) -> str:
     """Return a whole answer without its blocks; one that is not ended goes to the end of the text.
 
     A block begins with its marker, in any case, and ``{``, of which blanks or a code fence may stand in front; a marker
-    that something else follows is text, as in an answer about markers.
+    that something else follows is text, as in an answer about markers. A code fence that holds nothing but blocks goes
+    with them.
     """
     stripper = SidecarStripper()
     return stripper.feed(text) + stripper.finish()
@@ -65,48 +73,120 @@ def sidecar_blocks(text: str) -> list[str]:
     return _BLOCK.findall(text)
 
 
+def ended_blocks(text: str) -> str:
+    """Return an answer that broke off up to the end of the last block that came whole; ``""`` if none did."""
+    ends = [marker.end() for marker in _END.finditer(text)]
+    return text[: ends[-1]] if ends else ""
+
+
 class SidecarStripper:
     """Takes the block out of an answer while it is streamed, wherever its chunks begin and end.
 
-    What might be the beginning of a marker is held back until it is known. All that :meth:`feed` and :meth:`finish`
-    return is together what :func:`strip_sidecar` makes of the whole text.
+    What might be the beginning of a marker, or of a code fence around one, is held back until it is known. All that
+    :meth:`feed` and :meth:`finish` return is together what :func:`strip_sidecar` makes of the whole text.
     """
 
     def __init__(self) -> None:
         self._held = ""
-        self._inside = False
+        self._shown = ""
+        self._block: str | None = None  # what came of the block that we are in
+        self._fence = ""  # that was opened in front of it
+        self._is_open = False  # whether a fence around the block that has ended is still to be closed
 
     def feed(self, chunk: str) -> str:
         """Return what may be shown now."""
         self._held += chunk
-        shown: list[str] = []
-        while self._leave_block() if self._inside else self._find_block(shown):
+        before = len(self._shown)
+        while self._step():
             pass
-        return "".join(shown)
+        return self._shown[before:]
 
     def finish(self) -> str:
         """Return the rest at the end of the stream; the beginning of a block that was cut off there is no text."""
-        rest, self._held = self._held, ""
-        return "" if self._inside or len(rest) >= _SURE else rest
+        before = len(self._shown)
+        if self._is_open and _CLOSING_BEGUN.match(self._held):
+            self._held = ""
+        elif self._is_open:
+            self._reopen()
+        if self._block is None:
+            self._show(len(self._held) - self._cut_off())
+        self._held = ""
+        return self._shown[before:]
 
-    def _find_block(self, shown: list[str]) -> bool:
-        """Show what stands before the next block and a marker that begins none; ``False`` if more must come first."""
+    def _step(self) -> bool:
+        """Go on as far as is known; ``False`` if more must come first."""
+        if self._is_open:
+            return self._close_fence()
+        return self._find_block() if self._block is None else self._leave_block()
+
+    def _find_block(self) -> bool:
+        """Show what stands before the next block and a marker that begins none."""
         found = _START.search(self._held)
-        opens = found and _opens(self._held, found.end())
         if found is None:
-            size = len(self._held) - _partial(self._held, SIDECAR_START)
-        else:
-            size = found.end() if opens is False else found.start()
-        shown.append(self._held[:size])
-        self._held, self._inside = self._held[size:], opens is True
-        return opens is not None
+            self._show(_known(self._held))
+            return False
+        opens = _opens(self._held, found.end())
+        if opens is False:
+            self._show(found.end())
+            return True
+        fence = self._fence_before(found.start())
+        self._show(found.start() - len(fence))
+        if opens:
+            self._fence, self._block = fence, ""
+            self._held = self._held[len(fence) + len(SIDECAR_START) :]
+        return opens is True
 
     def _leave_block(self) -> bool:
-        """Drop what belongs to a block; ``False`` if more must come first."""
+        """Drop what belongs to a block."""
         found = _END.search(self._held)
-        size = found.end() if found else len(self._held) - _partial(self._held, SIDECAR_END)
-        self._held, self._inside = self._held[size:], found is None
+        size = found.start() if found else len(self._held) - _partial(self._held, SIDECAR_END)
+        self._block = (self._block or "") + self._held[:size]
+        self._held = self._held[found.end() if found else size :]
+        if found is not None:
+            self._is_open = bool(self._fence) + _opened_in(self._block) > self._block.rstrip().endswith("```")
+            self._block = None
         return found is not None
+
+    def _close_fence(self) -> bool:
+        """Drop the end of a fence with its beginning; if more than the block stands in it, it stays."""
+        closing = _CLOSING.match(self._held)
+        if _CLOSING_BEGUN.match(self._held):
+            return False
+        if closing:
+            self._held, self._is_open, self._fence = self._held[closing.end() :], False, ""
+        else:
+            self._reopen()
+        return True
+
+    def _reopen(self) -> None:
+        self._held, self._is_open, self._fence = self._fence + self._held, False, ""
+
+    def _fence_before(self, end: int) -> str:
+        """What opens a code fence just before a marker; what closes one is text."""
+        fence = _FENCE.search(self._held[:end])
+        if fence is None:
+            return ""
+        lines = _FENCE_LINE.findall(self._shown + self._held[: fence.start()])
+        return "" if len(lines) % 2 else fence[0]
+
+    def _cut_off(self) -> int:
+        """How much at the end is the beginning of a block, with its fence."""
+        marker = _START.search(self._held)
+        size = len(self._held) - marker.start() if marker else _partial(self._held, SIDECAR_START)
+        if size < _SURE:
+            return 0
+        return size + len(self._fence_before(len(self._held) - size))
+
+    def _show(self, size: int) -> None:
+        self._shown += self._held[:size]
+        self._held = self._held[size:]
+
+
+def _known(text: str) -> int:
+    """How many characters, in a text without a whole marker, belong to no marker and to no fence around one."""
+    size = len(text) - _partial(text, SIDECAR_START)
+    fence = _FENCE_BEGUN.search(text[:size])
+    return fence.start() if fence else size
 
 
 def _opens(text: str, end: int) -> bool | None:
@@ -117,6 +197,11 @@ def _opens(text: str, end: int) -> bool | None:
     if follows.startswith(_OPENINGS):
         return True
     return None if any(opening.startswith(follows) for opening in _UNFINISHED) else False
+
+
+def _opened_in(block: str) -> bool:
+    lead = _LEAD.match(block)
+    return bool(lead and lead[1])
 
 
 def _partial(text: str, marker: str) -> int:
