@@ -70,3 +70,7 @@ class ClueReader(Protocol):
     def messages_behind(self, key: SessionKey, messages: Sequence[Message]) -> int:
         """How many of ``messages`` came after the last compile."""
         ...
+
+    def engine_of(self, key: SessionKey) -> str:
+        """What tells backbone and configuration of a session's state from all others. Raises ``StateNotFound``."""
+        ...

@@ -54,25 +54,26 @@ _NO_NAME_ALONE = frozenset(
 )
 _ALSO_ACRONYMS = frozenset({"IT", "US", "WHO"})
 
-_UNSEGMENTED = (  # Han, kana, bopomofo, Hangul, Thai, Lao, Myanmar, Khmer: no spaces, or particles glued on
+UNSEGMENTED = (  # Han, kana, bopomofo, Hangul, Thai, Lao, Myanmar, Khmer: no spaces, or particles glued on
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u303c"
     "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f"
     "\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
+"""Ranges of letters, for a character class of ``re``, that run on from word to word."""
 # \w has no combining marks, without which words of many scripts fall apart.
 _MARKS = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M")
 _JOINTS = "[-\u2010\u2011.@&'’]|_+"
-_WORD = rf"[^\W_{_UNSEGMENTED}]+(?:[{_MARKS}]+[^\W_{_UNSEGMENTED}]*)*"
+_WORD = rf"[^\W_{UNSEGMENTED}]+(?:[{_MARKS}]+[^\W_{UNSEGMENTED}]*)*"
 _CHUNK = re.compile(
     rf"""
-    (?: (?=\w) [{_UNSEGMENTED}] [{_MARKS}]* )+
+    (?: (?=\w) [{UNSEGMENTED}] [{_MARKS}]* )+
     | (?: (?<![^\s("'`\[,/]) \. (?=[A-Za-z]) )?                                 # .NET, .env
       {_WORD} (?: (?:{_JOINTS}) {_WORD} )*
       (?: (?<=[A-Za-z]) \+\+ \d* (?![A-Za-z]) | (?<=(?<![A-Za-z0-9])[A-Za-z]) \# (?![A-Za-z0-9]) )?  # C++17, C#
     """,
     re.VERBOSE,
 )
-_CLUSTER = re.compile(rf"[{_UNSEGMENTED}][{_MARKS}]*")
+_CLUSTER = re.compile(rf"[{UNSEGMENTED}][{_MARKS}]*")
 _JOINT = re.compile(_JOINTS)
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z]{2})|(?<=[A-Za-z]{2})(?=\d)|(?<=\+)(?=\d)")
 _CONTRACTION = re.compile(r"['’](?:s|re|ve|ll|d|m)\Z", re.IGNORECASE)

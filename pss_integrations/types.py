@@ -16,9 +16,12 @@ from pss_integrations.errors import InvalidInput, MissingIdentity
 Role = Literal["user", "assistant", "system", "tool"]
 Route = Literal["raw", "card", "pss"]
 Composition = Literal["replace", "append", "rrf"]
+SearcherKind = Literal["lexical", "dense", "unknown"]
+"""What a searcher compares: words, meaning, or whatever it is."""
 
 ROLES: tuple[str, ...] = get_args(Role)
 COMPOSITIONS: tuple[str, ...] = get_args(Composition)
+ROUTES: tuple[Route, ...] = get_args(Route)
 DocumentT = TypeVar("DocumentT")
 
 
@@ -206,17 +209,25 @@ class SessionFields:
 class Routed(Generic[DocumentT]):
     """What the router returned, and why.
 
-    :param documents: The framework's own documents, best first.
+    :param passages: The framework's own documents, best first.
     :param route: ``"raw"``, ``"card"`` or ``"pss"``; any but ``raw`` is an activation.
     :param reason: A short fixed word for why, e.g. ``"self_contained"``; never text of a query or clue.
-    :param composition: How the clue met the query; ``None`` on the raw route.
+    :param composition: How card or clue met the query; ``None`` on the raw route.
+    :param features: What the guard saw of the best candidate, by name; of the query alone where there was none.
     :param clue: The clue that was read, also when it was then not used; ``None`` if none was.
+    :param card: The card that was made, also when it was then not used; blank if none was.
+    :param calibrated: Whether the guard's certificate was calibrated for what was searched.
+    :param supported: Whether what was found holds what the query asks for; ``None`` where no candidate was tried.
     :param messages_behind: Messages since the last compile; ``None`` where that is not known.
     """
 
-    documents: tuple[DocumentT, ...]
+    passages: tuple[DocumentT, ...]
     route: Route
     reason: str
     composition: Composition | None = None
+    features: Mapping[str, float] = field(default_factory=_nothing, hash=False)
     clue: Clue | None = None
+    card: str = ""
+    calibrated: bool = False
+    supported: bool | None = None
     messages_behind: int | None = None

@@ -16,6 +16,7 @@ if find_spec("langchain_core") is None:
 from pss_integrations.langchain.convert import to_messages
 from pss_integrations.langchain.query_transformer import PSSQueryTransformer
 from pss_integrations.langchain.retriever import GuardedRouterRetriever
+from pss_integrations.langchain.searcher import RetrieverSearcher
 
 if TYPE_CHECKING:
     from pss_integrations.langchain.belief_models import llm_extractor
@@ -38,6 +39,7 @@ __all__ = [
     "BeliefStateMiddleware",
     "GuardedRouterRetriever",
     "PSSQueryTransformer",
+    "RetrieverSearcher",
     "SidecarChatModel",
     "create_manage_belief_tool",
     "create_search_belief_tool",

@@ -21,7 +21,8 @@ from langchain_core.messages import (
 from typing_extensions import TypedDict
 
 from pss_integrations.errors import InvalidInput
-from pss_integrations.types import Message, Role
+from pss_integrations.retrieval.wrapped import as_number
+from pss_integrations.types import Hit, Message, Passage, Role
 
 _ROLES: dict[type[BaseMessage], Role] = {
     HumanMessage: "user",
@@ -81,6 +82,29 @@ def document_key(document: Document, id_key: str | None = None) -> str:
     if id_key is not None and id_key in document.metadata:
         return str(document.metadata[id_key])
     return f"sha256:{hashlib.sha256(document.page_content.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def to_passage(document: Document, id_key: str | None = None) -> Passage:
+    """Return a document as a passage of its own: :func:`document_key` names it, ``metadata["title"]`` titles it."""
+    title = document.metadata.get("title")
+    return Passage(
+        document_key(document, id_key),
+        document.page_content,
+        title if isinstance(title, str) else "",
+        dict(document.metadata),
+    )
+
+
+def to_hit(document: Document, id_key: str | None = None) -> Hit:
+    """Return a document as a hit; its score is what we wrote on it, or 0.0: LangChain's documents have none."""
+    return Hit(to_passage(document, id_key), as_number(document.metadata.get("pss_score")) or 0.0)
+
+
+def to_document(hit: Hit) -> Document:
+    """Return a hit of an index of ours as a document, with ``title`` and ``pss_score`` in its metadata."""
+    passage = hit.passage
+    metadata = {**passage.metadata, "title": passage.title, "pss_score": hit.score}
+    return Document(passage.text, id=passage.doc_id, metadata=metadata)
 
 
 def annotated(document: Document, entries: Mapping[str, Any]) -> Document:

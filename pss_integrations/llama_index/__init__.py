@@ -13,6 +13,7 @@ from pss_integrations.llama_index.memory import BeliefStateMemory
 from pss_integrations.llama_index.memory_block import BeliefMemoryBlock
 from pss_integrations.llama_index.query_transformer import PSSQueryTransformer
 from pss_integrations.llama_index.retriever import GuardedRouterRetriever
+from pss_integrations.llama_index.searcher import RetrieverSearcher
 from pss_integrations.llama_index.session import PSSDecisionEvent, SessionQueryBundle
 from pss_integrations.llama_index.sidecar import SidecarLLM
 
@@ -22,6 +23,7 @@ __all__ = [
     "GuardedRouterRetriever",
     "PSSDecisionEvent",
     "PSSQueryTransformer",
+    "RetrieverSearcher",
     "SessionQueryBundle",
     "SidecarLLM",
     "llm_extractor",

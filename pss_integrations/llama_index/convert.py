@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from pss_integrations.types import Message, Role
+from pss_integrations.retrieval.wrapped import as_number
+from pss_integrations.types import Hit, Message, Passage, Role
 
 _ROLES: dict[MessageRole, Role] = {
     MessageRole.USER: "user",
@@ -40,3 +41,21 @@ def searching(bundle: QueryBundle, text: str) -> QueryBundle:
 def with_score(node: NodeWithScore, score: float) -> NodeWithScore:
     """Return a copy that carries another score; the node itself is shared."""
     return node.model_copy(update={"score": score})
+
+
+def to_passage(node: NodeWithScore) -> Passage:
+    """Return a node as a passage of its own: ``node_id`` names it, ``metadata["title"]`` titles it."""
+    title = node.metadata.get("title")
+    return Passage(node.node_id, node.get_content(), title if isinstance(title, str) else "", dict(node.metadata))
+
+
+def to_hit(node: NodeWithScore) -> Hit:
+    """Return a node as a hit; its score is 0.0 if it has none."""
+    return Hit(to_passage(node), as_number(node.score) or 0.0)
+
+
+def to_node(hit: Hit) -> NodeWithScore:
+    """Return a hit of an index of ours as a node, with ``title`` in its metadata."""
+    passage = hit.passage
+    node = TextNode(id_=passage.doc_id, text=passage.text, metadata={**passage.metadata, "title": passage.title})
+    return NodeWithScore(node=node, score=hit.score)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import bm25s
 import numpy as np
@@ -16,9 +17,6 @@ from pss_integrations.retrieval.fusion import is_amount
 from pss_integrations.retrieval.index import PassageIndex, WeightedTexts, checked_passages, searched_text
 from pss_integrations.text import tokenize
 from pss_integrations.types import Hit, Passage
-
-# Count up when files or tokens change: an index only fits queries tokenized its way.
-_FORMAT = IndexFormat("BM25 index", "pss-bm25-1")
 
 
 class BM25Index(PassageIndex):
@@ -35,6 +33,10 @@ class BM25Index(PassageIndex):
         ``b`` is out of range.
     """
 
+    # Count up when files or tokens change: an index only fits queries tokenized its way.
+    kind = "lexical"
+    _format = IndexFormat("BM25 index", "pss-bm25-1")
+
     def __init__(self, passages: Iterable[Passage], *, k1: float = 1.2, b: float = 0.75) -> None:
         _check_parameters(k1, b)
         self._passages = checked_passages(passages)
@@ -42,7 +44,7 @@ class BM25Index(PassageIndex):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the index to a directory. See :meth:`PassageIndex.save`."""
-        _FORMAT.save(path, self._passages, self._save_terms)
+        self._format.save(path, self._passages, self._save_terms, self._parameters)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> BM25Index:
@@ -52,9 +54,14 @@ class BM25Index(PassageIndex):
             truncated, altered or mixed in from another index.
         """
         index = cls.__new__(cls)
-        index._passages, manifest = _FORMAT.load(path)
+        index._passages, manifest = cls._format.load(path)
         index._terms = bm25s.BM25.load(path, show_progress=False) if len(manifest["files"]) > 1 else None
         return index
+
+    @property
+    def _parameters(self) -> Mapping[str, Any]:
+        # Without a term nothing is scored, whatever they were.
+        return {"k1": float(self._terms.k1), "b": float(self._terms.b)} if self._terms else {}
 
     def _save_terms(self, directory: Path) -> None:
         if self._terms:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from os import PathLike
 from pathlib import Path
@@ -38,7 +38,6 @@ except ImportError as error:
 
 Vectors = NDArray[np.float32]
 
-_FORMAT = IndexFormat("dense index", "pss-dense-1")
 _VECTORS = "vectors.npy"
 # With them the nearest neighbours of pools of up to 5,000 distinct texts were those of a full comparison.
 _HNSW = CreateHNSWConfiguration(space="cosine", max_neighbors=32, ef_construction=200, ef_search=5000)
@@ -65,6 +64,9 @@ class ChromaIndex(PassageIndex):
         none or gives vectors that cannot be compared, or Chroma cannot open ``path``.
     """
 
+    kind = "dense"
+    _format = IndexFormat("dense index", "pss-dense-1")
+
     def __init__(
         self,
         passages: Iterable[Passage],
@@ -80,7 +82,7 @@ class ChromaIndex(PassageIndex):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write passages and vectors to a directory. See :meth:`PassageIndex.save`."""
-        _FORMAT.save(path, self._passages, self._save_vectors, {"embedder": self._embedder.name})
+        self._format.save(path, self._passages, self._save_vectors, self._parameters)
 
     @classmethod
     def load(
@@ -101,7 +103,7 @@ class ChromaIndex(PassageIndex):
             embedder, or a file in it was truncated, altered or mixed in from another index.
         """
         index = cls.__new__(cls)
-        index._passages, manifest = _FORMAT.load(path)
+        index._passages, manifest = cls._format.load(path)
         index._embedder = as_embedder(embedder)
         index._vectors = np.load(Path(path, _VECTORS), allow_pickle=False)
         built_with = (manifest.get("embedder"), index._vectors.shape[1])
@@ -125,6 +127,10 @@ class ChromaIndex(PassageIndex):
     def __exit__(self, *_: object) -> None:
         """Close the index."""
         self.close()
+
+    @property
+    def _parameters(self) -> Mapping[str, Any]:
+        return {"embedder": self._embedder.name, "dimension": self._embedder.dimension}
 
     def _save_vectors(self, directory: Path) -> None:
         np.save(directory / _VECTORS, self._vectors, allow_pickle=False)

@@ -41,7 +41,7 @@ class IndexFormat:
         path: str | PathLike[str],
         passages: Sequence[Passage],
         add_files: Callable[[Path], None],
-        about: Mapping[str, Any] | None = None,
+        about: Mapping[str, Any],
     ) -> None:
         """Write an index in one step.
 
@@ -59,7 +59,7 @@ class IndexFormat:
             built.mkdir()
             _write_json(built / _PASSAGES, records)
             add_files(built)
-            _write_json(built / _MANIFEST, {"format": self.version, "files": _digests(built), **(about or {})})
+            _write_json(built / _MANIFEST, {"format": self.version, "files": _digests(built), **about})
             _replace(target, built, aside=Path(scratch, "old"))
 
     def load(self, path: str | PathLike[str]) -> tuple[list[Passage], dict[str, Any]]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 from pss_integrations.errors import InvalidInput
+from pss_integrations.retrieval.files import IndexFormat
 from pss_integrations.retrieval.fusion import check_positive_int, is_amount
 from pss_integrations.text import tokenize
-from pss_integrations.types import Hit, Passage
+from pss_integrations.types import Hit, Passage, SearcherKind
+from pss_integrations.vocabulary import Vocabulary
 
 WeightedTexts = Sequence[tuple[str, float]]
 """Texts that are searched as one, each with its weight."""
@@ -27,12 +32,34 @@ class PassageIndex(ABC):
     punctuation, emoji) neither finds anything nor is found.
     """
 
+    kind: ClassVar[SearcherKind]
+    """What it compares."""
+    _format: ClassVar[IndexFormat]
     _passages: list[Passage]
     """In order of ``doc_id``, which a stable sort keeps among equal scores."""
 
     def __len__(self) -> int:
         """Return the number of passages."""
         return len(self._passages)
+
+    @cached_property
+    def index_id(self) -> str:
+        """SHA-256 of all that decides what a query finds, 64 hex digits; it survives saving and loading.
+
+        Kind, format and parameters of the index count, and each passage's id, title and text; the order of the
+        passages and their metadata do not.
+        """
+        texts = ([passage.doc_id, passage.title, passage.text] for passage in self._passages)
+        digest = hashlib.sha256()
+        # JSON, a line each: no two indexes write the same bytes, and a lone surrogate can be encoded.
+        for record in (self._format.version, self._parameters, *texts):
+            digest.update(f"{json.dumps(record, sort_keys=True)}\n".encode())
+        return digest.hexdigest()
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """What its passages name; made when it is first asked for."""
+        return Vocabulary.from_passages(self._passages)
 
     def search(self, query: str, k: int) -> list[Hit]:
         """Find passages.
@@ -50,11 +77,7 @@ class PassageIndex(ABC):
         :return: One list of hits per query, in order.
         :raises InvalidInput: As :meth:`search`, or if ``queries`` is itself a string.
         """
-        if isinstance(queries, str):
-            raise InvalidInput("queries must be a list of strings, got one string")
-        for query in queries:
-            _check_text("query", query)
-        check_positive_int("k", k)
+        check_request(queries, k)
         return self._find([[(query, 1.0)] for query in queries], k)
 
     def search_expanded(self, query: str, added: str, k: int, *, query_weight: float = 1.0) -> list[Hit]:
@@ -74,8 +97,7 @@ class PassageIndex(ABC):
             raise InvalidInput(f"query_weight must be a number from {_LIGHTEST} to {_HEAVIEST}, got {query_weight!r}")
         if not tokenize(added):
             return self.search(query, k)
-        _check_text("query", query)
-        check_positive_int("k", k)
+        check_request([query], k)
         return self._find([[(query, query_weight), (added, 1.0)]], k)[0]
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
@@ -90,9 +112,26 @@ class PassageIndex(ABC):
         :raises InvalidInput: If something else is there, or a passage's metadata cannot be kept as JSON.
         """
 
+    @property
+    @abstractmethod
+    def _parameters(self) -> Mapping[str, Any]:
+        """Plain JSON: what else than the passages decides what is found."""
+
     @abstractmethod
     def _find(self, requests: Sequence[WeightedTexts], k: int) -> list[list[Hit]]:
         """Search once per request; all is checked, but a text may lack tokens."""
+
+
+def check_request(queries: Sequence[str], k: int) -> None:
+    """Refuse what no searcher can search for.
+
+    :raises InvalidInput: If ``queries`` is itself a string or holds anything else, or ``k`` is no positive int.
+    """
+    if isinstance(queries, str):
+        raise InvalidInput("queries must be a list of strings, got one string")
+    for query in queries:
+        _check_text("query", query)
+    check_positive_int("k", k)
 
 
 def checked_passages(passages: Iterable[Passage]) -> list[Passage]:

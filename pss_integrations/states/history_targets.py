@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import chain, islice, zip_longest
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.states.cues import hyphenated_values, named_values, quantities, spelled_out
 from pss_integrations.states.field_targets import change_targets, pair_targets, scope_targets, theme_targets
+from pss_integrations.states.focus import RARE_WORDS, labels_in, named_last, said_last
 from pss_integrations.states.ledger import Change, Standing
 from pss_integrations.states.supersession import read_standing
 from pss_integrations.states.targets import DEFAULT_TRUSTED_ROLES, check_roles, clue_of, latest, says
 from pss_integrations.text import content_words, identifiers, names, normalise
 from pss_integrations.types import ClueTarget, Message, Role
+from pss_integrations.vocabulary import Vocabulary
 
 # What is asked in a conversation about a person, an event, a place or a thing, without naming it.
 _FOLLOW_UPS = (
@@ -40,10 +42,10 @@ _WHO_NOW = ("who is {name} now?", "current {name}, please")
 _WHO_BEFORE = ("who was {name} before?", "former {name}, please")
 _ROLE = re.compile(r"on-?call|owner|lead|author|contact|maintainer|reviewer|manager|assignee|guide|host|chair|head")
 _CHANGES_USED = 6  # of the things that changed, the latest
+_NAMES_GUESSED = 3  # for a follow-up, where no vocabulary tells names from noise
 _FOLLOW_UPS_USED, _SCOPE_USED, _OTHER_USED, _PAIR_USED = 12, 9, 3, 2  # requests per clue
 _SMALL_TALK = frozenset("fine good great nice cool bye goodbye morning evening afternoon welcome okay alright".split())
 _MAX_TERM = 48  # characters; longer ones are addresses and hashes, which nobody searches for
-_TOPIC = re.compile(r"^\W*(?:topic|subject|title)\s*[:=]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 _OURS = re.compile(r"\b(?:my|our) (?:new |own )?([^\W\d_]{3,})", re.IGNORECASE)
 _ABOUT = re.compile(
     r"\b(?:about|called|named|project|planning|working on|trip to|visit to|travel(?:ling)? to)(?: the| our| my| a)? $|"
@@ -51,8 +53,6 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _IS_OURS = re.compile(r",? (?:is|are)? ?(?:our|my|the|an?)\b", re.IGNORECASE)
-_PART = re.compile(r"\b(project|component|service|module)\s*[:=]\s*((?:(?![,;\n]|\.(?:\s|$)).)*)", re.IGNORECASE)
-_DASH = re.compile(r"\s+[-\u2013\u2014|/]\s+")
 _WORD = re.compile(r"\w(?:[\w.'\u2019&@+#-]*[\w+#])?")
 
 
@@ -68,8 +68,8 @@ class HistoryTargets:
 
     :param trusted_roles: Roles whose messages are read; see
         :data:`~pss_integrations.states.targets.DEFAULT_TRUSTED_ROLES`.
-    :param vocabulary: Names that count, for instance the titles of the index that is searched and the rare
-        phrases in it, identifiers included. Without it, names are guessed from capitals and quotes, which also
+    :param vocabulary: Names that count, best the :class:`~pss_integrations.vocabulary.Vocabulary` of the index that
+        is searched, which also knows rare words. Without it, names are guessed from capitals and quotes, which also
         gives garbage; so three names are kept for a follow-up then, and one with it.
     :param max_targets: The most targets; every clue keeps about the same number of requests.
     :raises InvalidInput: If a role is unknown, the vocabulary is a string or ``max_targets`` is not positive.
@@ -83,24 +83,33 @@ class HistoryTargets:
 
     def __post_init__(self) -> None:
         check_roles(self.trusted_roles)
-        if isinstance(self.vocabulary, str):
-            raise InvalidInput("vocabulary must be a collection of names, got one string")
+        self._listed()
         if self.max_targets < 1:
             raise InvalidInput(f"max_targets must be at least 1, got {self.max_targets}")
 
     def build(self, messages: Sequence[Message]) -> list[ClueTarget]:
         """Return the targets; none if no trusted message has a word of content."""
         trusted = [message for message in messages if message.role in self.trusted_roles]
-        labels = _labels(message.text for message in trusted)
+        labels = labels_in(message.text for message in trusted)
         texts = [spelled_out(message.text) for message in trusted if message.role != "system"]
-        terms = _guessed(texts) if self.vocabulary is None else list(map(_listed(self.vocabulary), texts))
-        measured = [] if self.vocabulary is not None else chain.from_iterable(map(quantities, texts))
+        listed = self._listed()
+        terms = _guessed(texts) if listed is None else list(map(listed.names_in, texts))
+        measured = chain.from_iterable(map(quantities, texts)) if listed is None else ()
         standing = read_standing(texts, [*chain.from_iterable(terms), *measured])
         if standing.active or standing.archived:
             targets = _project_targets(labels, terms, texts, standing)
         else:
-            targets = _conversation_targets(labels, terms, texts, standing, 3 if self.vocabulary is None else 1)
+            focus = (
+                [*labels, *_recent(terms)[:_NAMES_GUESSED]]
+                if listed is None
+                else named_last(trusted, listed) or listed.rare_words(said_last(trusted), RARE_WORDS)
+            )
+            targets = _conversation_targets(labels, terms, texts, standing, focus)
         return _spread(latest(targets), self.max_targets)
+
+    def _listed(self) -> Vocabulary | None:
+        given = self.vocabulary
+        return Vocabulary(given) if given is not None and not isinstance(given, Vocabulary) else given
 
 
 def _project_targets(
@@ -177,10 +186,14 @@ def _subject(terms: Sequence[list[str]], texts: Sequence[str], standing: Standin
 
 
 def _conversation_targets(
-    labels: Sequence[str], terms: Sequence[list[str]], texts: Sequence[str], standing: Standing, names_kept: int
+    labels: Sequence[str],
+    terms: Sequence[list[str]],
+    texts: Sequence[str],
+    standing: Standing,
+    focus: Sequence[str],
 ) -> list[ClueTarget]:
-    subject, focus = [*labels, *islice(_salient(terms, texts), 3)], [*labels, *_recent(terms)[:names_kept]]
-    if not subject:
+    subject = [*labels, *islice(_salient(terms, texts), 3)]
+    if not (subject or focus):
         words = [[word for word in content_words(text) if word not in _SMALL_TALK] for text in texts]
         subject, focus = [*islice(_salient(words, texts), 6)], _recent(words)[:6]
     return [
@@ -213,31 +226,6 @@ def _words(text: str) -> set[str]:
     return {re.sub(r"['\u2019]s$", "", word) for word in _WORD.findall(text)}
 
 
-def _listed(vocabulary: Collection[str]) -> Callable[[str], list[str]]:
-    phrases = {normalise(phrase) for phrase in vocabulary} - {""}
-    words_of = [_WORD.findall(phrase) for phrase in phrases]
-    openings = {words[0] for words in words_of if words}
-    longest = max(map(len, words_of), default=0)
-
-    def longest_phrase(text: str, words: Sequence[re.Match[str]]) -> int:
-        """How many of the words, from the first, make up the longest phrase of the vocabulary."""
-        if not words or normalise(words[0][0]) not in openings:
-            return 0
-        spans = (text[words[0].start() : words[count - 1].end()] for count in range(1, len(words) + 1))
-        return max((count for count, span in enumerate(spans, 1) if normalise(span) in phrases), default=0)
-
-    def find(text: str) -> list[str]:
-        words, found, at = list(_WORD.finditer(text)), list[str](), 0
-        while at < len(words):
-            count = longest_phrase(text, words[at : at + longest])
-            if count:
-                found.append(text[words[at].start() : words[at + count - 1].end()])
-            at += max(count, 1)
-        return found
-
-    return find
-
-
 def _salient(terms: Sequence[list[str]], texts: Sequence[str]) -> dict[str, int]:
     """Return the terms, the most salient first, with the number of messages that mention each.
 
@@ -267,18 +255,6 @@ def _recent(terms: Sequence[list[str]]) -> list[str]:
     for term in filter(_has_letter, chain.from_iterable(reversed(said) for said in reversed(terms))):
         kept.setdefault(normalise(term), term)
     return list(kept.values())
-
-
-def _labels(texts: Iterable[str]) -> list[str]:
-    """Return what the last topic line says, else the last project and component that are labelled so."""
-    topic: list[str] = []
-    parts: dict[str, str] = {}
-    for text in texts:
-        for found in _TOPIC.finditer(text):
-            topic = _DASH.split(found[1].strip())
-        for found in _PART.finditer(text):
-            parts[found[1].casefold()] = found[2].strip()
-    return [label for label in topic or parts.values() if content_words(label) or identifiers(label)]
 
 
 def _spread(targets: Sequence[ClueTarget], most: int) -> list[ClueTarget]:

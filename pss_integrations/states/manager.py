@@ -204,6 +204,13 @@ class StateManager:
         """
         return self._store.info(key).cursor.count_after(messages)
 
+    def engine_of(self, key: SessionKey) -> str:
+        """What tells backbone and configuration of a session's state from all others: 64 hex digits.
+
+        :raises StateNotFound: If nothing was compiled for the session.
+        """
+        return self._store.info(key).engine_digest
+
     def info(self, key: SessionKey) -> StateInfo:
         """Manifest of a session's state.
 

@@ -174,6 +174,11 @@ class StateInfo(_Frozen):
         """How many messages were compiled."""
         return len(self.cursor.digests)
 
+    @property
+    def engine_digest(self) -> str:
+        """What tells the backbone and the configuration that it was written with from all others: 64 hex digits."""
+        return digest_of([self.backbone.fingerprint, self.state, self.compile])
+
     def content_id(self) -> str:
         """The content hash that ``state_id`` has to be; times and timings do not enter."""
         content = self.model_dump(mode="json", exclude={"state_id", "created_at", "write"})

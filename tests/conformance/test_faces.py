@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -22,22 +22,30 @@ from pss_integrations.langchain import PSSQueryTransformer as LangChainTransform
 from pss_integrations.llama_index import GuardedRouterRetriever as LlamaIndexRetriever
 from pss_integrations.llama_index import PSSQueryTransformer as LlamaIndexTransformer
 from pss_integrations.llama_index import SessionQueryBundle
-from pss_integrations.routing import Router
-from pss_integrations.types import Message, SessionKey
+from pss_integrations.routing import Binding, Certificate, Router
+from pss_integrations.routing.wording import Wording
+from pss_integrations.types import Hit, Message, Passage, SessionKey
+from pss_integrations.vocabulary import Vocabulary
 
 ADA = SessionKey("ada", "s")
 FOLLOW_UP = "use the previous configuration"
 ON_ITS_OWN = "How is retry_limit set in Kestrel v2.4? "
 CLUE = "Kestrel v2.4 retry_limit"
 HISTORY = [("user", "Set the retry limit."), ("assistant", "Done."), ("user", "Thanks!")]
+NAMED = [("user", "Tell me about Marlowe."), ("assistant", "It sends invoices.")]
+NAMES = Vocabulary(["Marlowe"])
 INDEX = {
     FOLLOW_UP: ["a", "b", "c"],
     ON_ITS_OWN: ["c", "b"],
     CLUE: ["d", "b"],
     f"{FOLLOW_UP} {CLUE}": ["d", "e", "a", "b"],
+    f"{FOLLOW_UP} {FOLLOW_UP} Marlowe": ["m", "a"],
+    "Marlowe": ["m"],
 }
 
 Search = Callable[[str], list[str]]
+Call = tuple[str, list[tuple[str, str]]]
+"""A query, and what was said before it."""
 
 
 @dataclass(frozen=True)
@@ -50,43 +58,62 @@ class Outcome:
     composition: str | None
     clue: str | None
     messages_behind: int | None
+    card: str = ""
+    calibrated: bool = False
+    supported: bool | None = None
+    features: tuple[tuple[str, float], ...] = field(default=(), repr=False)
 
 
 def outcome(ids: list[str], decision: Any) -> Outcome:
     clue = decision.clue.text if decision.clue else None
-    return Outcome(tuple(ids), decision.route, decision.reason, decision.composition, clue, decision.messages_behind)
+    return Outcome(
+        tuple(ids),
+        decision.route,
+        decision.reason,
+        decision.composition,
+        clue,
+        decision.messages_behind,
+        decision.card,
+        decision.calibrated,
+        decision.supported,
+        tuple(sorted(decision.features.items())),
+    )
 
 
-async def by_router(is_async: bool, find: Search, query: str, reader: Any, k: int | None, **options: Any):
-    router = Router(reader, key=str, rescore=lambda one, _: one, **options)
-    messages = [Message(role, text) for role, text in HISTORY]
+async def by_router(is_async: bool, find: Search, call: Call, reader: Any, k: int | None, **options: Any):
+    query, said = call
+    router = Router(reader, hit=lambda one: Hit(Passage(one, one), 0.0), rescore=lambda one, _: one, **options)
+    messages = [Message(role, text) for role, text in said]
 
-    async def afind(text: str, _: str) -> list[str]:
-        return find(text)
+    async def afind(wording: Wording, _: str) -> list[str]:
+        return find(wording.text)
 
     if is_async:
         routed = await router.aroute(query, ADA, afind, k=k, messages=messages)
     else:
-        routed = router.route(query, ADA, lambda text, _: find(text), k=k, messages=messages)
-    return outcome(list(routed.documents), routed)
+        routed = router.route(query, ADA, lambda wording, _: find(wording.text), k=k, messages=messages)
+    return outcome(list(routed.passages), routed)
 
 
-async def by_langchain(is_async: bool, find: Search, query: str, reader: Any, k: int | None, **options: Any):
+async def by_langchain(is_async: bool, find: Search, call: Call, reader: Any, k: int | None, **options: Any):
+    query, said = call
     wrapped = RunnableLambda(lambda text: [Document(one, id=one) for one in find(text)])
     retriever = LangChainRetriever(retriever=wrapped, manager=reader, k=k, **options)
-    value = {"input": query, "chat_history": HISTORY}
+    value = {"input": query, "chat_history": said}
     config = {"configurable": {"user_id": "ada", "session_id": "s"}}
     found = await retriever.ainvoke(value, config) if is_async else retriever.invoke(value, config)
     return outcome([one.id for one in found], retriever.last_decision)
 
 
-async def by_llama_index(is_async: bool, find: Search, query: str, reader: Any, k: int | None, **options: Any):
+async def by_llama_index(is_async: bool, find: Search, call: Call, reader: Any, k: int | None, **options: Any):
+    query, said = call
+
     class Wrapped(BaseRetriever):
         def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
             return [NodeWithScore(node=TextNode(id_=one, text=one)) for one in find(query_bundle.query_str)]
 
     retriever = LlamaIndexRetriever(Wrapped(), reader, similarity_top_k=k, **options)
-    history = [ChatMessage(role=role, content=text) for role, text in HISTORY]
+    history = [ChatMessage(role=role, content=text) for role, text in said]
     bundle = SessionQueryBundle(query, user_id="ada", session_id="s", chat_history=history)
     found = await retriever.aretrieve(bundle) if is_async else retriever.retrieve(bundle)
     return outcome([one.node_id for one in found], retriever.last_decision)
@@ -95,11 +122,13 @@ async def by_llama_index(is_async: bool, find: Search, query: str, reader: Any, 
 FACES = [by_router, by_langchain, by_llama_index]
 
 
-async def everywhere(find: Search, query: str, make_reader: Any, clue: str | None, **options: Any) -> Outcome:
+async def everywhere(
+    find: Search, query: str, make_reader: Any, clue: str | None, history: Any = HISTORY, **options: Any
+) -> Outcome:
     """Run one scenario on every face, both ways; return the one outcome they must share."""
     clues = {} if clue is None else {ADA: clue}
     outcomes = [
-        await face(is_async, find, query, make_reader(clues, compiled=1), **options)
+        await face(is_async, find, (query, history), make_reader(clues, compiled=1), **options)
         for face in FACES
         for is_async in (False, True)
     ]
@@ -125,13 +154,47 @@ async def test_all_faces_agree(make_reader, query: str, clue: str | None, option
 
 async def test_the_scenario_in_numbers(make_reader) -> None:
     agreed = await everywhere(lambda text: INDEX[text], FOLLOW_UP, make_reader, CLUE, k=2, composition="rrf")
-    assert agreed == Outcome(("b", "a"), "pss", "clue", "rrf", CLUE, 2)
+    numbers = dict(agreed.features)
+    assert replace(agreed, features=()) == Outcome(("b", "a"), "pss", "clue", "rrf", CLUE, 2, supported=True)
+    assert (numbers["overlap"], numbers["behind"], numbers["logprob"]) == (0.5, 2.0, -0.375)
+
+
+@pytest.mark.parametrize(
+    ("options", "ids", "route", "reason", "calibrated"),
+    [
+        ({}, ("d", "e", "a"), "pss", "clue", False),
+        ({"routes": ("raw", "card")}, ("m", "a"), "card", "card", False),
+        ({"routes": ("card",), "composition": "rrf"}, ("a", "m", "b"), "card", "card", False),
+        ({"routes": ("raw",)}, ("a", "b", "c"), "raw", "nothing_to_add", False),
+        ({"certificate": Certificate(weights={}, threshold=None)}, ("a", "b", "c"), "raw", "guarded", False),
+        (
+            {
+                "certificate": Certificate(
+                    weights={}, threshold=None, binding=Binding(index_id="mine", engine="fake engine")
+                ),
+                "index_id": "mine",
+            },
+            ("a", "b", "c"),
+            "raw",
+            "guarded",
+            True,
+        ),
+    ],
+)
+async def test_all_faces_agree_on_cards_routes_and_certificates(
+    make_reader, options: dict, ids: tuple, route: str, reason: str, calibrated: bool
+) -> None:
+    agreed = await everywhere(
+        lambda text: INDEX[text], FOLLOW_UP, make_reader, CLUE, NAMED, k=3, vocabulary=NAMES, **options
+    )
+    assert (agreed.ids, agreed.route, agreed.reason, agreed.calibrated) == (ids, route, reason, calibrated)
+    assert agreed.card == ("" if options.get("routes") == ("raw",) else "Marlowe")
 
 
 @given(
     query=st.sampled_from(["", " \n", ON_ITS_OWN, FOLLOW_UP]) | st.text(),
     found=st.lists(st.text("abc", min_size=1, max_size=2), unique=True, max_size=5),
-    clue=st.sampled_from([None, "", "# Heading", "...", "go go go go"]),
+    clue=st.sampled_from([None, "", "# Heading", "...", "go go go go", CLUE]),
     k=st.none() | st.integers(1, 6),
     composition=st.sampled_from(["append", "replace", "rrf"]),
 )
@@ -142,9 +205,11 @@ def test_the_raw_route_returns_exactly_the_wrapped_list(make_reader, query, foun
         asked.append(text)
         return found
 
-    agreed = asyncio.run(everywhere(find, query, make_reader, clue, k=k, composition=composition))
+    never = Certificate(weights={}, threshold=None)
+    options = {"k": k, "composition": composition, "certificate": never, "vocabulary": NAMES}
+    agreed = asyncio.run(everywhere(find, query, make_reader, clue, NAMED, **options))
     assert (agreed.route, agreed.ids) == ("raw", tuple(found[:k]))
-    assert asked == [query] * 6
+    assert asked[:: len(asked) // 6] == [query] * 6  # each of the six searched with the query first
 
 
 @pytest.mark.parametrize("composition", ["append", "replace"])
@@ -164,7 +229,7 @@ async def test_both_transformers_give_the_text_that_the_retrievers_search(
     with pss_session(user_id="ada", session_id="s"):
         texts = [chain.invoke(query), await chain.ainvoke(query)]
         texts += [transform.run(query).query_str, (await transform.arun(query)).query_str]
-    assert set(texts) == set(asked)
+    assert set(texts) == (set(asked) - {query} or {query})
     assert len(set(texts)) == 1
 
 

@@ -1,69 +1,138 @@
-"""What every index of passages does: one suite over all of them."""
+"""What every searcher does, wrapped retrievers included; and what every index of passages does besides."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import chromadb
 import pytest
 from embedders import WordEmbedder
+from searchers import BUILT, TEXTS, Kind, ids
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.protocols import ExpandingSearcher, Searcher
 from pss_integrations.retrieval import BM25Index, ChromaIndex
 from pss_integrations.types import Passage
 
-TEXTS = ["foo", "dog", "baz", "quick god", "quick fox"]
 NOTHING = ["", "  ", "\n", "???", "🎉", "\ud800"]
+MEGABYTE = 1_000_000
+
+# -- every searcher ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Kind:
-    """One kind of index: how it is built and loaded, and what its messages call it."""
-
-    build: Callable[[Iterable[Passage]], Any]
-    load: Callable[[Path], Any]
-    called: str
-
-    def of(self, *texts: str) -> Any:
-        return self.build(Passage(f"p{number}", text) for number, text in enumerate(texts))
+def test_it_is_a_searcher(any_kind: Kind) -> None:
+    assert isinstance(any_kind.of(*TEXTS), Searcher)
 
 
-@pytest.fixture(params=["bm25", "chroma"])
-def kind(request: pytest.FixtureRequest) -> Iterator[Kind]:
-    if request.param == "bm25":
-        yield Kind(BM25Index, BM25Index.load, "BM25 index")
-        return
-    with ExitStack() as opened:
-        client = opened.enter_context(chromadb.EphemeralClient())
-        yield Kind(
-            lambda passages: opened.enter_context(ChromaIndex(passages, WordEmbedder(), client=client)),
-            lambda path: opened.enter_context(ChromaIndex.load(path, WordEmbedder(), client=client)),
-            "dense index",
-        )
+@pytest.mark.parametrize(("query", "first"), [("dog", "p1"), ("quick fox", "p4"), ("god quick", "p3")])
+def test_the_best_comes_first_and_scores_never_rise(any_kind: Kind, query: str, first: str) -> None:
+    hits = any_kind.of(*TEXTS).search(query, 5)
+    assert hits[0].doc_id == first
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert {type(score) for score in scores} == {float}
 
 
-def ids(index: Any, query: str, k: int = 50) -> list[str]:
-    return [hit.doc_id for hit in index.search(query, k)]
+def test_a_smaller_k_gives_the_head_of_the_same_list(any_kind: Kind) -> None:
+    index = any_kind.of(*(f"red {'blue ' * (number % 3)}words" for number in range(12)))
+    most = index.search("red blue", 50)
+    assert len(most) == 12
+    for k in (1, 2, 5, 11, 12, 13):
+        assert index.search("red blue", k) == most[:k]
 
 
-def test_it_is_a_searcher_that_knows_its_size(kind: Kind) -> None:
+@pytest.mark.parametrize("k", [sys.maxsize, sys.maxsize + 1, 10**30])
+def test_k_may_be_absurdly_large(any_kind: Kind, k: int) -> None:
+    assert ids(any_kind.of("red", "red", "red"), "red", k) == ids(any_kind.of("red", "red", "red"), "red", 3)
+
+
+def test_each_passage_is_found_once(any_kind: Kind) -> None:
+    assert sorted(ids(any_kind.of("red car", "red bike", "red"), "red")) == ["p0", "p1", "p2"]
+
+
+def test_searching_again_finds_the_same_also_among_ties(any_kind: Kind) -> None:
+    index = any_kind.of(*["same words"] * 30)
+    assert [index.search("words", 7) for _ in range(3)] == [index.search("words", 7)] * 3
+    assert len(set(ids(index, "words", 7))) == 7
+
+
+def test_the_passage_comes_back_with_id_text_and_title(any_kind: Kind) -> None:
+    metadata = {"page": 3, "tags": ["x"]}
+    given = [Passage("a", "red car", "Kestrel", metadata), Passage("b", "blue bike")]
+    found = {hit.doc_id: hit.passage for hit in any_kind.build(given).search("red car", 2)}
+    assert (found["a"].text, found["a"].title, found["a"].metadata["page"]) == ("red car", "Kestrel", 3)
+    assert given == [Passage("a", "red car", "Kestrel", {"page": 3, "tags": ["x"]}), Passage("b", "blue bike")]
+
+
+@pytest.mark.parametrize("k", [0, -1, True, 2.0, "5", None])
+async def test_a_bad_k_is_refused(any_kind: Kind, k: Any) -> None:
+    index = any_kind.of("a")
+    with pytest.raises(InvalidInput, match="k must be a positive int"):
+        index.search("a", k)
+    with pytest.raises(InvalidInput, match="k must be a positive int"):
+        index.search_batch(["a"], k)
+    with pytest.raises(InvalidInput, match="k must be a positive int"):
+        await index.asearch("a", k)
+
+
+@pytest.mark.parametrize("query", [None, 3, b"a", ["a"]])
+async def test_a_query_that_is_no_string_is_refused(any_kind: Kind, query: Any) -> None:
+    index = any_kind.of("a")
+    with pytest.raises(InvalidInput, match="query must be a string"):
+        index.search(query, 1)
+    with pytest.raises(InvalidInput, match="query must be a string"):
+        index.search_batch(["a", query], 1)
+    with pytest.raises(InvalidInput, match="query must be a string"):
+        await index.asearch(query, 1)
+
+
+def test_search_batch_is_one_search_per_query(any_kind: Kind) -> None:
+    index = any_kind.of(*TEXTS)
+    queries = ["quick", "fox", "dog", "quick"]
+    assert index.search_batch(queries, 3) == [index.search(query, 3) for query in queries]
+    assert index.search_batch([], 3) == []
+    with pytest.raises(InvalidInput, match="list of strings"):
+        index.search_batch("quick", 3)
+
+
+async def test_asearch_finds_what_search_finds(any_kind: Kind) -> None:
+    index = any_kind.of(*TEXTS)
+    assert await index.asearch("quick dog", 3) == index.search("quick dog", 3)
+
+
+def test_threads_find_what_one_thread_finds(any_kind: Kind) -> None:
+    """chroma-core/chroma#5993: a shared stemmer gave wrong results under threads."""
+    index = any_kind.of(*(f"deploying models{number} configurations {number % 7}" for number in range(40)))
+    queries = [f"deployed model configuration {number % 7} models{number}" for number in range(40)] * 3
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda query: index.search(query, 5), queries))
+    assert found == [index.search(query, 5) for query in queries]
+
+
+@pytest.mark.parametrize("query", ["red " + "z" * MEGABYTE, " " * MEGABYTE + "red", "red " + "🎉?" * (MEGABYTE // 5)])
+def test_a_query_of_a_megabyte_is_searched(any_kind: Kind, query: str) -> None:
+    assert ids(any_kind.of("blue", "red", "green"), query)[0] == "p1"
+
+
+SCRIPTS = ["我们使用数据库", "データベース", "한국어 검색", "مرحبا بالعالم", "שלום עולם", "สวัสดี", "café 👩‍👩‍👧"]
+
+
+@pytest.mark.parametrize("text", SCRIPTS)
+def test_every_script_is_found(any_kind: Kind, text: str) -> None:
+    """Also between marks that only say which way the text runs, and beside emoji."""
+    index = any_kind.of(*SCRIPTS)
+    for query in (text, f"\u200f{text}\u200e", f"🙂 {text} 🎉"):
+        assert ids(index, query)[0] == f"p{SCRIPTS.index(text)}"
+
+
+# -- every index of passages ----------- ---------------------------------------------------------------------
+
+
+def test_it_expands_queries_and_knows_its_size(kind: Kind) -> None:
     index = kind.of(*TEXTS)
-    assert isinstance(index, Searcher)
     assert isinstance(index, ExpandingSearcher)
     assert len(index) == 5
-
-
-def test_what_matches_best_comes_first(kind: Kind) -> None:
-    index = kind.of(*TEXTS)
-    assert ids(index, "dog", 1) == ["p1"]
-    assert set(ids(index, "quick", 2)) == {"p3", "p4"}
-    scores = [hit.score for hit in index.search("quick fox", 5)]
-    assert scores == sorted(scores, reverse=True)
 
 
 def test_title_and_text_are_searched_together(kind: Kind) -> None:
@@ -72,6 +141,7 @@ def test_title_and_text_are_searched_together(kind: Kind) -> None:
     assert set(ids(index, "kestrel", 2)) == {"a", "b"}
 
 
+@pytest.mark.parametrize("kind", BUILT, indirect=True)
 def test_the_passage_comes_back_whole_and_unchanged(kind: Kind) -> None:
     metadata = {"page": 3, "nested": {"list": [1, None]}, "object": object()}
     passage = Passage("a", " text\n", "title", metadata)
@@ -123,23 +193,17 @@ def test_the_order_of_the_passages_does_not_matter(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("k", [0, -1, True, 2.0, "5", None])
-def test_a_bad_k_is_refused(kind: Kind, k: Any) -> None:
-    index = kind.of("a")
-    for search in (index.search, index.search_batch, lambda _, k: index.search_expanded("a", "b", k)):
+def test_a_bad_k_of_an_expanded_search_is_refused(kind: Kind, k: Any) -> None:
+    for added in ("b", ""):
         with pytest.raises(InvalidInput, match="k must be a positive int"):
-            search("a" if search != index.search_batch else ["a"], k)
+            kind.of("a").search_expanded("a", added, k)
 
 
 @pytest.mark.parametrize("query", [None, 3, b"a", ["a"]])
-def test_a_text_that_is_no_string_is_refused(kind: Kind, query: Any) -> None:
+def test_a_text_of_an_expanded_search_that_is_no_string_is_refused(kind: Kind, query: Any) -> None:
     index = kind.of()
-    for search in (
-        lambda: index.search(query, 1),
-        lambda: index.search_batch(["a", query], 1),
-        lambda: index.search_expanded(query, "a", 1),
-    ):
-        with pytest.raises(InvalidInput, match="query must be a string"):
-            search()
+    with pytest.raises(InvalidInput, match="query must be a string"):
+        index.search_expanded(query, "a", 1)
     with pytest.raises(InvalidInput, match="added must be a string"):
         index.search_expanded("a", query, 1)
 
@@ -159,27 +223,47 @@ def test_bad_passages_are_refused(kind: Kind, passages: list[Any]) -> None:
         kind.build(passages)
 
 
-def test_search_batch_is_one_search_per_query(kind: Kind) -> None:
-    index = kind.of(*TEXTS)
-    queries = ["quick", "", "dog", "quick"]
-    assert index.search_batch(queries, 3) == [index.search(query, 3) for query in queries]
-    assert index.search_batch([], 3) == []
-    with pytest.raises(InvalidInput, match="list of strings"):
-        index.search_batch("quick", 3)
+# -- what tells an index from every other one ----------------------------------------------------------------
 
 
-async def test_asearch_finds_what_search_finds(kind: Kind) -> None:
-    index = kind.of(*TEXTS)
-    assert await index.asearch("quick dog", 3) == index.search("quick dog", 3)
+def test_the_index_id_is_that_of_the_set_of_passages(kind: Kind) -> None:
+    passages = [Passage(f"p{number}", text, metadata={"at": number}) for number, text in enumerate([*TEXTS, "\ud800"])]
+    index_id = kind.build(passages).index_id
+    assert re.fullmatch("[0-9a-f]{64}", index_id)
+    assert kind.build(reversed(passages)).index_id == index_id
+    assert kind.build(Passage(one.doc_id, one.text, one.title) for one in passages).index_id == index_id
+    assert kind.build(passages[1:]).index_id != index_id
 
 
-def test_threads_find_what_one_thread_finds(kind: Kind) -> None:
-    """chroma-core/chroma#5993: a shared stemmer gave wrong results under threads."""
-    index = kind.of(*(f"deploying models{number} configurations {number % 7}" for number in range(40)))
-    queries = [f"deployed model configuration {number % 7} models{number}" for number in range(40)] * 3
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda query: index.search(query, 5), queries))
-    assert found == [index.search(query, 5) for query in queries]
+def test_every_text_counts_for_the_index_id_where_it_stands(kind: Kind) -> None:
+    sets = [
+        [Passage("a", "b", "c")],
+        [Passage("x", "b", "c")],
+        [Passage("a", "x", "c")],
+        [Passage("a", "b", "x")],
+        [Passage("a", "c", "b")],
+        [Passage("a", "", "bc")],
+        [Passage("a", "b"), Passage("c", "d")],
+        [Passage("a", "d"), Passage("c", "b")],
+        [Passage("a", 'b"], ["c", "d')],
+        [],
+    ]
+    assert len({kind.build(passages).index_id for passages in sets}) == len(sets)
+
+
+@pytest.mark.parametrize("kind", BUILT, indirect=True)
+@pytest.mark.parametrize("texts", [TEXTS, [], ["!!!"]])
+def test_the_index_id_survives_saving_and_loading(kind: Kind, tmp_path: Path, texts: list[str]) -> None:
+    index = kind.of(*texts)
+    index.save(tmp_path / "index")
+    assert kind.load(tmp_path / "index").index_id == index.index_id
+
+
+@pytest.mark.parametrize("texts", [TEXTS, []])
+def test_kinds_of_index_have_ids_apart(texts: list[str]) -> None:
+    passages = [Passage(f"p{number}", text) for number, text in enumerate(texts)]
+    with ChromaIndex(passages, WordEmbedder()) as dense:
+        assert dense.index_id != BM25Index(passages).index_id
 
 
 # -- a query and what is added to it -------------------------------------------------------------------------
@@ -209,134 +293,3 @@ def test_an_expanded_search_without_one_text_is_a_search_with_the_other(kind: Ki
 def test_a_bad_weight_is_refused(kind: Kind, weight: Any, added: str) -> None:
     with pytest.raises(InvalidInput, match="query_weight must be a number from"):
         kind.of("red").search_expanded("red", added, 1, query_weight=weight)
-
-
-# -- files ---------------------------------------------------------------------------------------------------
-
-
-def test_a_loaded_index_is_the_saved_one(kind: Kind, tmp_path: Path) -> None:
-    passages = [
-        Passage("ü", "数据库 café", "T", {"page": [1, None]}),
-        Passage("b", ""),
-        Passage("c", "v1.2 cafe \ud800"),
-    ]
-    index = kind.build(passages)
-    index.save(tmp_path / "deep" / "index")
-    loaded = kind.load(tmp_path / "deep" / "index")
-    assert len(loaded) == 3
-    for query in ("数据库", "v1.2 café", "cafe", "nothing known", ""):
-        assert loaded.search(query, 5) == index.search(query, 5)
-    assert loaded.search_expanded("cafe", "T", 5, query_weight=2) == index.search_expanded(
-        "cafe", "T", 5, query_weight=2
-    )
-
-
-@pytest.mark.parametrize("texts", [[], ["", "!!!"]])
-def test_an_index_that_says_nothing_can_be_saved(kind: Kind, tmp_path: Path, texts: list[str]) -> None:
-    kind.of(*texts).save(tmp_path / "index")
-    loaded = kind.load(tmp_path / "index")
-    assert (len(loaded), loaded.search("a", 1)) == (len(texts), [])
-
-
-def test_saving_again_replaces_the_index_and_leaves_nothing_beside_it(kind: Kind, tmp_path: Path) -> None:
-    kind.of(*TEXTS).save(tmp_path / "index")
-    kind.of("!!!").save(tmp_path / "index")
-    assert len(kind.load(tmp_path / "index")) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
-
-
-def test_a_loaded_index_can_be_saved_where_it_came_from(kind: Kind, tmp_path: Path) -> None:
-    kind.of(*TEXTS).save(tmp_path / "index")
-    before = (tmp_path / "index/manifest.json").read_bytes()
-    kind.load(tmp_path / "index").save(tmp_path / "index")
-    assert (tmp_path / "index/manifest.json").read_bytes() == before
-
-
-def test_the_same_passages_give_the_same_files(kind: Kind, tmp_path: Path) -> None:
-    passages = [Passage(str(number), text) for number, text in enumerate(TEXTS)]
-    for name, order in (("one", passages), ("two", passages[::-1])):
-        kind.build(order).save(tmp_path / name)
-    assert (tmp_path / "one/manifest.json").read_bytes() == (tmp_path / "two/manifest.json").read_bytes()
-
-
-def test_what_is_no_index_is_never_overwritten(kind: Kind, tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes/diary.txt").write_text("mine")
-    (tmp_path / "file").write_text("mine")
-    for name in ("notes", "file"):
-        with pytest.raises(InvalidInput, match=f"no {kind.called}"):
-            kind.of("a").save(tmp_path / name)
-    assert (tmp_path / "notes/diary.txt").read_text() == "mine"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "notes"]
-
-
-def test_an_empty_directory_may_be_saved_to(kind: Kind, tmp_path: Path) -> None:
-    (tmp_path / "index").mkdir()
-    kind.of("a").save(tmp_path / "index")
-    assert ids(kind.load(tmp_path / "index"), "a") == ["p0"]
-
-
-@pytest.mark.parametrize("metadata", [{"at": {1, 2}}, {"at": (1, 2)}, {1: "a"}, {"at": float("nan")}])
-def test_metadata_that_json_would_change_is_refused(kind: Kind, tmp_path: Path, metadata: dict[Any, Any]) -> None:
-    kind.of("a").save(tmp_path / "index")
-    with pytest.raises(InvalidInput, match="metadata of passage 'x'"):
-        kind.build([Passage("x", "b", metadata=metadata)]).save(tmp_path / "index")
-    assert ids(kind.load(tmp_path / "index"), "a") == ["p0"]
-
-
-def saved_files(kind: Kind, directory: Path) -> list[Path]:
-    kind.of(*TEXTS).save(directory)
-    return sorted(directory.iterdir())
-
-
-def test_a_truncated_or_missing_file_is_noticed(kind: Kind, tmp_path: Path) -> None:
-    for number in range(len(saved_files(kind, tmp_path / "whole"))):
-        truncated = saved_files(kind, tmp_path / f"truncated{number}")[number]
-        truncated.write_bytes(truncated.read_bytes()[:-3])
-        missing = saved_files(kind, tmp_path / f"missing{number}")[number]
-        missing.unlink()
-        for file in (truncated, missing):
-            with pytest.raises(InvalidInput):
-                kind.load(file.parent)
-
-
-def test_files_of_two_indexes_are_not_mixed(kind: Kind, tmp_path: Path) -> None:
-    kind.of(*TEXTS).save(tmp_path / "one")
-    kind.of(*TEXTS, "six").save(tmp_path / "two")
-    (tmp_path / "one/passages.json").replace(tmp_path / "two/passages.json")
-    with pytest.raises(InvalidInput, match="altered"):
-        kind.load(tmp_path / "two")
-
-
-@pytest.mark.parametrize("manifest", ["[]", "{}", '{"format": "pss-bm25-1"}', '{"format": "other", "files": {}}', "{"])
-def test_a_foreign_directory_is_refused(kind: Kind, tmp_path: Path, manifest: str) -> None:
-    (tmp_path / "manifest.json").write_text(manifest)
-    with pytest.raises(InvalidInput, match=f"no {kind.called}"):
-        kind.load(tmp_path)
-
-
-def test_an_index_of_another_format_is_refused(kind: Kind, tmp_path: Path) -> None:
-    saved_files(kind, tmp_path / "index")
-    file = tmp_path / "index/manifest.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "format": "pss-none-0"}))
-    with pytest.raises(InvalidInput, match="build and save it again"):
-        kind.load(tmp_path / "index")
-
-
-def test_a_missing_directory_is_refused(kind: Kind, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=f"no {kind.called}"):
-        kind.load(tmp_path / "nowhere")
-
-
-def test_one_kind_of_index_does_not_replace_another(kind: Kind, tmp_path: Path) -> None:
-    kind.of("a").save(tmp_path / "mine")
-    BM25Index([]).save(tmp_path / "bm25")
-    with ChromaIndex([], WordEmbedder()) as index:
-        index.save(tmp_path / "chroma")
-    refused = 0
-    for name in ("bm25", "chroma"):
-        try:
-            kind.of("a").save(tmp_path / name)
-        except InvalidInput as error:
-            refused += f"no {kind.called}" in str(error)
-    assert refused == 1

@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,6 +106,29 @@ def test_b_sets_how_much_length_counts() -> None:
     short, long = index_of(*texts, b=0.0).search("red", 2)
     assert short.score == long.score
     assert ids(index_of(*reversed(texts)), "red") == ["p1", "p0"]
+
+
+def test_other_parameters_make_another_index_id() -> None:
+    options: list[dict[str, float]] = [{}, {"k1": 1.3}, {"b": 0.7}]
+    assert len({index_of(*TEXTS, **option).index_id for option in options}) == 3
+    assert index_of(*TEXTS, k1=1).index_id == index_of(*TEXTS, k1=1.0, b=0.75).index_id
+
+
+def test_another_format_makes_another_index_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = index_of(*TEXTS).index_id
+    monkeypatch.setattr(BM25Index, "_format", replace(BM25Index._format, version="pss-bm25-0"))
+    assert index_of(*TEXTS).index_id != now
+
+
+def test_parameters_survive_saving(tmp_path: Path) -> None:
+    index = index_of(*TEXTS, k1=2, b=0.1)
+    index.save(tmp_path / "index")
+    assert BM25Index.load(tmp_path / "index").index_id == index.index_id
+
+
+@pytest.mark.parametrize("query", ["red " * 250_000, "数据库" * 111_111, "a1-b2." * 170_000])
+def test_a_query_of_a_megabyte_is_searched(query: str) -> None:
+    assert ids(index_of("red", "数据库", "b2"), query) == [{"r": "p0", "数": "p1", "a": "p2"}[query[0]]]
 
 
 async def test_asearch_lets_the_event_loop_go_on(monkeypatch: pytest.MonkeyPatch) -> None:

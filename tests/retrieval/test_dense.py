@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +13,7 @@ from typing import Any
 import chromadb
 import numpy as np
 import pytest
+from chroma_server import chroma_server
 from chromadb.api.shared_system_client import SharedSystemClient
 from chromadb.config import Settings
 from embedders import GivenEmbedder, WordEmbedder
@@ -153,6 +153,14 @@ async def test_asearch_lets_the_event_loop_go_on() -> None:
         assert [hit.doc_id for hit in await index.asearch("query", 5)] == ["p0"]
 
 
+def test_an_embedder_of_another_name_or_dimension_makes_another_index_id() -> None:
+    index_ids = set[str]()
+    for embedder in (WordEmbedder(), WordEmbedder(32), WordEmbedder(name="others")):
+        with ChromaIndex(passages_of(*TEXTS), embedder) as index:
+            index_ids.add(index.index_id)
+    assert len(index_ids) == 3
+
+
 # -- embedders -----------------------------------------------------------------------------------------------
 
 
@@ -252,6 +260,20 @@ def test_indexes_of_one_directory_do_not_see_each_other(tmp_path: Path, monkeypa
         assert ids(two, "red") == ["p1", "p0"]
     with chromadb.PersistentClient(tmp_path / "deep/chroma") as client:
         assert client.list_collections() == []
+
+
+def test_a_directory_may_hold_vectors_of_another_dimension(tmp_path: Path) -> None:
+    """mem0ai/mem0#1700: vectors of two dimensions met in one collection."""
+    with chromadb.PersistentClient(tmp_path) as client:
+        client.create_collection("theirs", embedding_function=None).add(ids=["1"], embeddings=[[1.0, 0.0]])
+    with (
+        ChromaIndex(passages_of(*TEXTS), WordEmbedder(8), path=tmp_path) as small,
+        ChromaIndex(passages_of(*TEXTS), WordEmbedder(64), path=tmp_path) as large,
+    ):
+        assert ids(small, "blue bike", 1) == ids(large, "blue bike", 1) == ["p1"]
+    with chromadb.PersistentClient(tmp_path) as client:
+        [theirs] = client.list_collections()
+        assert (theirs.name, theirs.count()) == ("theirs", 1)
 
 
 def test_an_index_does_not_meet_the_clients_of_the_process() -> None:
@@ -369,24 +391,8 @@ def test_places_that_chroma_cannot_use_are_refused(tmp_path: Path, client: Any) 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Any]:
     """A client of a Chroma server that runs as long as the test."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    chroma = Path(sys.executable).with_name("chroma")
-    command = [str(chroma), "run", "--path", str(tmp_path / "server"), "--host", "127.0.0.1", "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        assert process.stdout is not None
-        try:
-            assert any("server listening" in line for line in process.stdout)
-            # The server writes a line per request, which has to go somewhere.
-            threading.Thread(target=process.stdout.read).start()
-            client: Any = chromadb.HttpClient("127.0.0.1", port)
-            with client:
-                yield client
-            for inner in (client, client._admin_client):  # closing leaves their connections open
-                inner._server._session.close()
-        finally:
-            process.terminate()
+    with chroma_server(tmp_path / "server") as client:
+        yield client
 
 
 def test_a_server_finds_the_same(server: Any, tmp_path: Path) -> None:
