@@ -59,7 +59,7 @@ def load_messages(path: str | Path, *, store_key: str | None = None) -> list[Mes
     messages: list[Message] = []
     for where, value in _message_rows(path, store_key):
         with _at(where):
-            message = _message(_object(value))
+            message = message_of(_object(value))
         if message.text.strip():
             messages.append(message)
     if not messages:
@@ -205,7 +205,11 @@ def _from_store(store: object, key: str | None) -> object:
     return sessions[key]
 
 
-def _message(value: Mapping[str, Any]) -> Message:
+def message_of(value: Mapping[str, Any]) -> Message:
+    """Read one message: ours, OpenAI's, or LangChain's or LlamaIndex's dump of one.
+
+    :raises InvalidInput: If it has no role that we know, or no text.
+    """
     kind, body = _unwrapped(value)
     role = _role(body.get("role") or body.get("type") or kind)
     return Message(role, _text(body), _optional(body, "id"), _time(_optional(body, "created_at")))

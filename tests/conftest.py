@@ -41,6 +41,11 @@ class FakeReader:
         self.counting_threads.append(threading.current_thread())
         return max(0, len(messages) - self.compiled)
 
+    def engine_of(self, key: SessionKey) -> str:
+        if key not in self.clues:
+            raise StateNotFound(f"nothing was compiled for session {key.session_id!r}")
+        return "fake engine"
+
     def _clue(self, key: SessionKey) -> Clue:
         if self.error is not None:
             raise self.error

@@ -8,12 +8,14 @@ import sys
 import typer
 
 from pss_integrations.cli import beliefs, bench, evaluate, models, states
+from pss_integrations.cli.calibrate import calibrate
 from pss_integrations.cli.compile import compile_session, read
 from pss_integrations.cli.demo import demo
 from pss_integrations.cli.doctor import doctor
 from pss_integrations.cli.forget import forget
 from pss_integrations.cli.output import Commands
 from pss_integrations.cli.search import search
+from pss_integrations.cli.shadow import shadow
 
 app = typer.Typer(
     cls=Commands,
@@ -26,6 +28,8 @@ app.command()(demo)
 app.command("compile")(compile_session)
 app.command()(read)
 app.command()(search)
+app.command()(shadow)
+app.command()(calibrate)
 app.add_typer(beliefs.app, name="beliefs")
 app.add_typer(states.app, name="states")
 app.command()(forget)

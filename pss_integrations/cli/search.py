@@ -1,7 +1,8 @@
-"""``pssi search``: guarded full-text search with what a session's state knows."""
+"""``pssi search``: guarded full-text search with what a session is about."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +23,7 @@ from pss_integrations.cli.options import (
     session_key,
 )
 from pss_integrations.cli.output import print_json, print_table
+from pss_integrations.cli.routing import Routes, checked_routes
 from pss_integrations.types import Composition, Hit
 
 _SNIPPET = 160
@@ -40,43 +42,60 @@ def search(
         Composition,
         typer.Option(
             "--composition",
-            help="How the clue meets the query: append (one text), replace (the clue alone), rrf (rankings fused).",
+            help="How card and clue meet the query: append (one text), replace (without it), rrf (rankings fused).",
         ),
     ] = "append",
-    explain: Annotated[bool, typer.Option("--explain", help="Show the text of the clue, and the query, too.")] = False,
+    routes: Routes = None,
+    history: Annotated[
+        Path | None,
+        typer.Option("--history", help="The messages so far, as for pssi compile: a card is made of them."),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", help="What the guard decides by. [default: a built-in one, not calibrated]"),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the texts of query, card and clue, too.")] = False,
     backbone: StateBackbone = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Search passages with a query, and with what the session's state adds to it.
+    """Search passages with a query, and with what the session's messages or its state add to it.
 
-    A query that stands for itself is searched as it is; so is any query while nothing was compiled.
+    A query that stands for itself is searched as it is; so is any query while there is neither a history nor a state.
     """
     from pss_integrations.retrieval.bm25 import BM25Index
-    from pss_integrations.routing.router import Router, describe
+    from pss_integrations.routing.describe import describe
+    from pss_integrations.routing.router import Router
+    from pss_integrations.routing.searching import find, router_options
 
     key = session_key(session_id, user_id, no_user)
     index = BM25Index(loaders.load_passages(passages))
-    with reading_manager(key, home, backbone, device, dtype) as manager:
+    messages = loaders.load_messages(history) if history else []
+    chosen = checked_routes(routes)
+    given = {"routes": chosen, "composition": composition, "certificate": certificate}
+    with ExitStack() as opened:
+        reads = "pss" in chosen
         router = Router[Hit](
-            manager,
-            key=lambda hit: hit.doc_id,
+            opened.enter_context(reading_manager(key, home, backbone, device, dtype)) if reads else None,
+            hit=lambda hit: hit,
             rescore=lambda hit, score: replace(hit, score=score),
-            composition=composition,
+            **router_options(index, given),
         )
-        routed = router.route(query, key, lambda text, _: index.search(text, k), k=k)
+        routed = router.route(query, key, lambda wording, _: find(index, wording, k), k=k, messages=messages)
     said = describe(routed, query, explain=explain)
     if as_json:
-        print_json(said | {"hits": [_record(hit) for hit in routed.documents]})
+        print_json(said | {"hits": [_record(hit) for hit in routed.passages]})
         return
     typer.echo(f"route {routed.route}, reason {routed.reason}")
+    if explain and routed.card:
+        typer.echo(f"card  {routed.card}")
     if explain and routed.clue:
         typer.echo(f"clue  {routed.clue.text}")
     print_table(
         ("score", "doc_id", "text"),
-        [(f"{hit.score:.3f}", hit.doc_id, _snippet(hit)) for hit in routed.documents],
+        [(f"{hit.score:.3f}", hit.doc_id, _snippet(hit)) for hit in routed.passages],
     )
 
 

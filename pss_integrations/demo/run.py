@@ -10,7 +10,6 @@ from typing import Any, cast
 from langchain_core.documents import Document
 
 from pss_integrations import langchain, llama_index
-from pss_integrations.demo.retrievers import LangChainSearch, LlamaIndexSearch
 from pss_integrations.demo.scenario import Question, Scenario, Session
 from pss_integrations.evaluation.metrics import mean_at_k
 from pss_integrations.retrieval.bm25 import BM25Index
@@ -113,10 +112,10 @@ class _Faces:
         self.seconds = 0.0
         self._index, self._k = index, k
         self._langchain = langchain.GuardedRouterRetriever(
-            retriever=LangChainSearch(searcher=index, k=k), manager=manager, k=k, composition=composition
+            retriever=index, manager=manager, k=k, composition=composition
         )
         self._llama_index = llama_index.GuardedRouterRetriever(
-            LlamaIndexSearch(index, k), manager, similarity_top_k=k, composition=composition
+            index, manager, similarity_top_k=k, composition=composition
         )
 
     def answer(self, key: SessionKey, wrong: SessionKey, question: Question) -> Answered:

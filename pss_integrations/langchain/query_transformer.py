@@ -12,11 +12,13 @@ from langchain_core.callbacks import (
     dispatch_custom_event,
 )
 from langchain_core.runnables import RunnableConfig, RunnableSerializable
-from pydantic import PrivateAttr
+from pydantic import Field, PositiveInt, PrivateAttr
 
 from pss_integrations.langchain.convert import QueryInput, split_input
 from pss_integrations.langchain.session import DECISION_EVENT, SessionAware
-from pss_integrations.routing.router import Rewriter, describe
+from pss_integrations.protocols import ClueReader
+from pss_integrations.routing.describe import describe
+from pss_integrations.routing.rewriter import Rewriter
 from pss_integrations.types import Routed
 
 
@@ -29,10 +31,14 @@ class PSSQueryTransformer(RunnableSerializable[QueryInput, str], SessionAware):
 
     Each call sends the custom event ``pss_decision``. The text itself is the output, and so is in traces.
 
+    :param manager: Reads the states; never serialized.
     :param composition: ``"append"`` (query and clue) or ``"replace"`` (the clue alone).
+    :param query_weight: How often ``append`` repeats the query before the clue.
     """
 
+    manager: ClueReader = Field(exclude=True, repr=False)
     composition: Literal["append", "replace"] = "append"
+    query_weight: PositiveInt = 1
     _rewriter: Rewriter = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:

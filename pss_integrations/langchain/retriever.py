@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -11,47 +13,81 @@ from langchain_core.callbacks import (
     adispatch_custom_event,
     dispatch_custom_event,
 )
-from langchain_core.documents import Document
+from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever, RetrieverLike
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import patch_config
-from pydantic import PositiveInt, PrivateAttr
+from pydantic import Field, PositiveInt, PrivateAttr
 
-from pss_integrations.langchain.convert import QueryInput, annotated, document_key, split_input
+from pss_integrations.errors import InvalidInput
+from pss_integrations.langchain.convert import QueryInput, annotated, split_input, to_document, to_hit
 from pss_integrations.langchain.session import DECISION_EVENT, SessionAware
-from pss_integrations.routing.router import Router, describe
-from pss_integrations.types import Composition, Message, Route, Routed
+from pss_integrations.protocols import ClueReader, ExpandingSearcher
+from pss_integrations.retrieval.wrapped import checked_list
+from pss_integrations.routing.card import CardBuilder
+from pss_integrations.routing.certificate import Certificate
+from pss_integrations.routing.describe import describe
+from pss_integrations.routing.router import Router, RouterOptions
+from pss_integrations.routing.searching import find, router_options
+from pss_integrations.routing.wording import Wording
+from pss_integrations.types import Composition, Message, Route, Routed, SearcherKind
+from pss_integrations.vocabulary import Vocabulary
 
 
 class GuardedRouterRetriever(BaseRetriever, SessionAware):
-    """Searches with the query as it is, or with what the session's state adds to it.
+    """Searches with the query as it is, with a card of the live messages, or with what the session's state adds.
 
-    On the raw route it returns exactly what the wrapped retriever returned. On the other it returns copies
-    whose metadata says ``pss_route``, ``pss_reason`` and, with ``composition="rrf"``, ``pss_score``.
-    Each call sends the custom event ``pss_decision``.
+    On the raw route it returns exactly what the wrapped retriever returned. On the others it returns copies
+    whose metadata says ``pss_route``, ``pss_reason`` and, with ``composition="rrf"``, ``pss_score``; with
+    ``explain=True`` also all else that the event says. Each call sends the custom event ``pss_decision``.
 
-    :param retriever: The wrapped retriever, or any runnable from a string to documents.
-    :param k: Return no more than these; also per call, ``invoke(query, k=3)``.
+    :param retriever: The wrapped retriever, any runnable from a string to documents, or an index of ours such as
+        ``BM25Index``, which says itself what ``kind``, ``vocabulary`` and ``index_id`` are.
+    :param manager: Reads the states; never serialized. Without one there are the raw route and the card, and no
+        identity is needed.
+    :param k: Return no more than these; also per call, ``invoke(query, k=3)``. An index of ours needs it.
+    :param routes: What is tried and paid for, such as ``("raw", "pss")``; all by default.
     :param composition: ``"append"``, ``"replace"`` or ``"rrf"``.
-    :param id_key: Metadata key that names a document without an ``id``, for ``rrf``.
+    :param query_weight: How much the query weighs in ``append``, from 0.01 to 100; what measured best by default. A
+        retriever that takes one text gets the query repeated so often.
+    :param kind: What searches: ``"lexical"``, ``"dense"`` or ``"unknown"``.
+    :param vocabulary: What the index names, for cards and for the guard.
+    :param cards: Makes the cards; :class:`~pss_integrations.routing.SessionCards` by default.
+    :param certificate: What the guard decides by, or its file; the built-in one by default.
+    :param index_id: What tells the index from all others; a calibrated certificate holds for one.
+    :param compressor: Reranks what each search found, by the text of that search.
+    :param id_key: Metadata key that names a document without an ``id``.
     """
 
-    retriever: RetrieverLike
+    retriever: RetrieverLike | ExpandingSearcher
+    manager: ClueReader | None = Field(default=None, exclude=True, repr=False)
     k: PositiveInt | None = None
+    routes: Sequence[Route] | None = None
     composition: Composition = "append"
+    query_weight: float | None = None
+    kind: SearcherKind | None = None
+    vocabulary: Vocabulary | None = Field(default=None, exclude=True, repr=False)
+    cards: CardBuilder | None = Field(default=None, exclude=True, repr=False)
+    certificate: Certificate | str | PathLike[str] | None = None
+    index_id: str | None = None
+    compressor: BaseDocumentCompressor | None = None
     id_key: str | None = None
     _router: Router[Document] = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Make the router, whose options are checked by now."""
+        """Make the router.
+
+        :raises ValueError: If an option cannot be used, or an index of ours comes without ``k``.
+        """
         super().model_post_init(context)
+        if isinstance(self.retriever, ExpandingSearcher) and self.k is None:
+            raise InvalidInput("an index is searched for a number of hits: give k")
+        given = {name: getattr(self, name) for name in RouterOptions.__optional_keys__}
         self._router = Router(
             self.manager,
-            key=lambda document: document_key(document, self.id_key),
+            hit=lambda document: to_hit(document, self.id_key),
             rescore=lambda document, score: annotated(document, {"score": score}),
-            composition=self.composition,
-            query_weight=self.query_weight,
-            on_missing_identity=self.on_missing_identity,
+            **router_options(self.retriever, given),
         )
 
     @property
@@ -62,7 +98,8 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
     def invoke(self, input: QueryInput, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Return documents for a query, or for ``{"input": ..., "chat_history": [...]}``.
 
-        :raises InvalidInput: If the input has another shape, or ``k`` is no positive integer.
+        :raises InvalidInput: If the input has another shape, ``k`` is no positive integer, or the wrapped retriever
+            returns no list of documents for the query as it is.
         :raises IdentityConflict: If two sources name different sessions.
         :raises StateError: If a state is there and cannot be read.
         """
@@ -86,15 +123,19 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
         k: int | None = None,
     ) -> list[Document]:
         config = ensure_config(run_config)
-
-        def search(text: str, route: Route) -> list[Document]:
-            return self.retriever.invoke(text, patch_config(config, callbacks=run_manager.get_child(route)))
-
         k = self.k if k is None else k
+
+        def search(wording: Wording, route: Route) -> Sequence[Document]:
+            child = run_manager.get_child(route)
+            found = self._found(wording, k, patch_config(config, callbacks=child))
+            if self.compressor is None or not found:
+                return found
+            return list(self.compressor.compress_documents(found, wording.text, callbacks=child))
+
         routed = self._router.route(query, self.session_key(config), search, k=k, messages=messages)
         said = describe(routed, query, explain=self.explain)
         dispatch_custom_event(DECISION_EVENT, said, config={"callbacks": run_manager.get_child()})
-        return _documents(routed, said)
+        return self._documents(routed, said)
 
     async def _aget_relevant_documents(
         self,
@@ -106,19 +147,33 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
         k: int | None = None,
     ) -> list[Document]:
         config = ensure_config(run_config)
-
-        async def search(text: str, route: Route) -> list[Document]:
-            child = patch_config(config, callbacks=run_manager.get_child(route))
-            return await self.retriever.ainvoke(text, child)
-
         k = self.k if k is None else k
+
+        async def search(wording: Wording, route: Route) -> Sequence[Document]:
+            child = run_manager.get_child(route)
+            found = await self._afound(wording, k, patch_config(config, callbacks=child))
+            if self.compressor is None or not found:
+                return found
+            return list(await self.compressor.acompress_documents(found, wording.text, callbacks=child))
+
         routed = await self._router.aroute(query, self.session_key(config), search, k=k, messages=messages)
         said = describe(routed, query, explain=self.explain)
         await adispatch_custom_event(DECISION_EVENT, said, config={"callbacks": run_manager.get_child()})
-        return _documents(routed, said)
+        return self._documents(routed, said)
 
+    def _found(self, wording: Wording, k: int | None, config: RunnableConfig) -> list[Document]:
+        if not isinstance(self.retriever, ExpandingSearcher):
+            return checked_list(self.retriever.invoke(wording.text, config), Document, self.retriever)
+        assert k is not None, "an index was refused without it"
+        return [to_document(hit) for hit in find(self.retriever, wording, k)]
 
-def _documents(routed: Routed[Document], said: dict[str, Any]) -> list[Document]:
-    if routed.route == "raw":
-        return list(routed.documents)
-    return [annotated(document, said) for document in routed.documents]
+    async def _afound(self, wording: Wording, k: int | None, config: RunnableConfig) -> list[Document]:
+        if isinstance(self.retriever, ExpandingSearcher):
+            return await asyncio.to_thread(self._found, wording, k, config)
+        return checked_list(await self.retriever.ainvoke(wording.text, config), Document, self.retriever)
+
+    def _documents(self, routed: Routed[Document], said: dict[str, Any]) -> list[Document]:
+        if routed.route == "raw":
+            return list(routed.passages)
+        shown = said if self.explain else {name: said[name] for name in ("route", "reason")}
+        return [annotated(document, shown) for document in routed.passages]

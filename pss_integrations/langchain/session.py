@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from langchain_core.runnables import RunnableConfig
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict
 
 from pss_integrations.identity import UNSET, PartialIdentity, current, resolve
-from pss_integrations.protocols import ClueReader
-from pss_integrations.routing.router import OnMissingIdentity
+from pss_integrations.routing.rewriter import OnMissingIdentity
 from pss_integrations.types import SessionKey
 
 DECISION_EVENT = "pss_decision"
@@ -19,9 +18,7 @@ DECISION_EVENT = "pss_decision"
 class SessionAware(BaseModel):
     """Fields of everything here that asks for a session's state.
 
-    :param manager: Reads the states; never serialized.
-    :param query_weight: How often ``append`` repeats the query before the clue.
-    :param explain: Put the text of query and clue into events and metadata too.
+    :param explain: Put the texts of query, card and clue into events too, and all that events say into metadata.
     :param user_id: The user; ``None`` counts only if it is given.
     :param session_id: The session.
     :param session_from: ``"thread_id"`` takes ``config["configurable"]["thread_id"]`` for the session id.
@@ -30,8 +27,6 @@ class SessionAware(BaseModel):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", frozen=True)
 
-    manager: ClueReader = Field(exclude=True, repr=False)
-    query_weight: PositiveInt = 1
     explain: bool = False
     user_id: str | None = None
     session_id: str | None = None

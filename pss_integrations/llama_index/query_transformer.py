@@ -12,7 +12,7 @@ from pss_integrations.errors import InvalidInput
 from pss_integrations.llama_index.convert import searching
 from pss_integrations.llama_index.session import SessionBound, dispatcher, live_messages, tell
 from pss_integrations.protocols import ClueReader
-from pss_integrations.routing.router import OnMissingIdentity, Rewriter
+from pss_integrations.routing.rewriter import OnMissingIdentity, Rewriter
 from pss_integrations.types import Routed
 
 

@@ -2,59 +2,65 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from typing import Unpack
+
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from pss_integrations.llama_index.convert import searching, with_score
+from pss_integrations.errors import InvalidInput
+from pss_integrations.llama_index.asking import aask, ask
+from pss_integrations.llama_index.convert import searching, to_hit, to_node, with_score
 from pss_integrations.llama_index.session import SessionBound, dispatcher, live_messages, tell
-from pss_integrations.protocols import ClueReader
+from pss_integrations.protocols import ClueReader, ExpandingSearcher
 from pss_integrations.retrieval.fusion import check_positive_int
-from pss_integrations.routing.router import OnMissingIdentity, Router
-from pss_integrations.types import Composition, Route, Routed
+from pss_integrations.routing.router import Router, RouterOptions
+from pss_integrations.routing.searching import find, router_options
+from pss_integrations.routing.wording import Wording
+from pss_integrations.types import Route, Routed
 
 
 class GuardedRouterRetriever(SessionBound, BaseRetriever):
-    """Searches with the query as it is, or with what the session's state adds to it.
+    """Searches with the query as it is, with a card of the live messages, or with what the session's state adds.
 
     On the raw route it returns exactly what the wrapped retriever returned. Scores are the wrapped
-    retriever's own, but for ``composition="rrf"``, which puts the fused score on copies. A response
+    retriever's own, but for ``composition="rrf"``, which puts the fused score on copies. Nothing is written into
+    a node's metadata, which models read: decisions are in events and in :attr:`last_decision`. A response
     synthesizer above it gets the original query.
 
-    :param retriever: The wrapped retriever.
-    :param manager: Reads the states.
-    :param similarity_top_k: Return no more than these.
-    :param composition: ``"append"``, ``"replace"`` or ``"rrf"``.
-    :param query_weight: How often ``append`` repeats the query before the clue.
-    :param explain: Put the text of query and clue into events too.
-    :param on_missing_identity: ``"raw"`` searches with the query and warns once, ``"raise"`` raises.
-    :raises InvalidInput: If an option is none of these.
+    :param retriever: The wrapped retriever, or an index of ours such as ``BM25Index``, which says itself what
+        ``kind``, ``vocabulary`` and ``index_id`` are.
+    :param manager: Reads the states. Without one there are the raw route and the card, and no identity is needed.
+    :param similarity_top_k: Return no more than these. An index of ours needs it.
+    :param node_postprocessors: Applied to copies of what each search found, with the bundle of that search.
+    :param explain: Put the texts of query, card and clue into events too.
+    :param options: Those of :class:`~pss_integrations.routing.Router`: ``routes``, ``composition``, ``query_weight``,
+        ``kind``, ``vocabulary``, ``cards``, ``certificate``, ``index_id`` and ``on_missing_identity``.
+    :raises InvalidInput: If an option is none of these, or an index of ours comes without ``similarity_top_k``.
     """
 
     def __init__(
         self,
-        retriever: BaseRetriever,
-        manager: ClueReader,
+        retriever: BaseRetriever | ExpandingSearcher,
+        manager: ClueReader | None = None,
         *,
         similarity_top_k: int | None = None,
-        composition: Composition = "append",
-        query_weight: int = 1,
+        node_postprocessors: Sequence[BaseNodePostprocessor] = (),
         explain: bool = False,
-        on_missing_identity: OnMissingIdentity = "raw",
+        **options: Unpack[RouterOptions],
     ) -> None:
         super().__init__(callback_manager=getattr(retriever, "callback_manager", None))
         if similarity_top_k is not None:
             check_positive_int("similarity_top_k", similarity_top_k)
+        elif isinstance(retriever, ExpandingSearcher):
+            raise InvalidInput("an index is searched for a number of hits: give similarity_top_k")
         self._retriever = retriever
         self._similarity_top_k = similarity_top_k
+        self._node_postprocessors = tuple(node_postprocessors)
         self._explain = explain
-        self._router = Router(
-            manager,
-            key=_node_id,
-            rescore=with_score,
-            composition=composition,
-            query_weight=query_weight,
-            on_missing_identity=on_missing_identity,
-        )
+        self._router = Router(manager, hit=to_hit, rescore=with_score, **router_options(retriever, options))
 
     @property
     def last_decision(self) -> Routed[NodeWithScore] | None:
@@ -62,8 +68,12 @@ class GuardedRouterRetriever(SessionBound, BaseRetriever):
         return self._router.last_decision
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        def search(text: str, _: Route) -> list[NodeWithScore]:
-            return self._retriever.retrieve(searching(query_bundle, text))
+        def search(wording: Wording, _: Route) -> list[NodeWithScore]:
+            bundle = searching(query_bundle, wording.text)
+            nodes = self._found(bundle, wording)
+            for postprocessor in self._node_postprocessors:
+                nodes = postprocessor.postprocess_nodes(nodes, bundle)
+            return nodes
 
         routed = self._router.route(
             query_bundle.query_str,
@@ -73,12 +83,16 @@ class GuardedRouterRetriever(SessionBound, BaseRetriever):
             messages=live_messages(query_bundle, {}),
         )
         tell(routed, query_bundle.query_str, explain=self._explain)
-        return list(routed.documents)
+        return list(routed.passages)
 
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        async def search(text: str, _: Route) -> list[NodeWithScore]:
-            return await self._retriever.aretrieve(searching(query_bundle, text))
+        async def search(wording: Wording, _: Route) -> list[NodeWithScore]:
+            bundle = searching(query_bundle, wording.text)
+            nodes = await self._afound(bundle, wording)
+            for postprocessor in self._node_postprocessors:
+                nodes = await postprocessor.apostprocess_nodes(nodes, bundle)
+            return nodes
 
         routed = await self._router.aroute(
             query_bundle.query_str,
@@ -88,7 +102,22 @@ class GuardedRouterRetriever(SessionBound, BaseRetriever):
             messages=live_messages(query_bundle, {}),
         )
         tell(routed, query_bundle.query_str, explain=self._explain)
-        return list(routed.documents)
+        return list(routed.passages)
+
+    def _found(self, bundle: QueryBundle, wording: Wording) -> list[NodeWithScore]:
+        if isinstance(self._retriever, BaseRetriever):
+            return self._own(ask(self._retriever, bundle))
+        assert self._similarity_top_k is not None, "an index was refused without it"
+        return [to_node(hit) for hit in find(self._retriever, wording, self._similarity_top_k)]
+
+    async def _afound(self, bundle: QueryBundle, wording: Wording) -> list[NodeWithScore]:
+        if isinstance(self._retriever, BaseRetriever):
+            return self._own(await aask(self._retriever, bundle))
+        return await asyncio.to_thread(self._found, bundle, wording)
+
+    def _own(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Copies if anything may write its scores on them: the wrapped retriever may keep what it returned."""
+        return [node.model_copy() for node in nodes] if self._node_postprocessors else nodes
 
     # The wrapped retriever has followed its index nodes; doing it again would change its list.
     def _handle_recursive_retrieval(self, query_bundle: QueryBundle, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
@@ -98,7 +127,3 @@ class GuardedRouterRetriever(SessionBound, BaseRetriever):
         self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
     ) -> list[NodeWithScore]:
         return nodes
-
-
-def _node_id(node: NodeWithScore) -> str:
-    return node.node_id

@@ -9,12 +9,13 @@ from typing import Any, Self
 
 import llama_index.core.instrumentation as instrument
 from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.bridge.pydantic import Field  # pyright: ignore[reportPrivateImportUsage]
 from llama_index.core.instrumentation.events.base import BaseEvent  # pyright: ignore[reportPrivateImportUsage]
 from llama_index.core.schema import QueryBundle
 
 from pss_integrations.identity import PartialIdentity, current, resolve
 from pss_integrations.llama_index.convert import to_messages
-from pss_integrations.routing.router import describe
+from pss_integrations.routing.describe import describe
 from pss_integrations.types import Message, Routed, SessionKey
 
 dispatcher = instrument.get_dispatcher(__name__)  # pyright: ignore[reportPrivateImportUsage]
@@ -26,7 +27,7 @@ class SessionQueryBundle(QueryBundle):
 
     :param user_id: The user, or ``None``, which has to be said.
     :param session_id: The session within that user.
-    :param chat_history: The live messages, only to say how old the state is.
+    :param chat_history: The live messages: what cards are made of, and what tells how old the state is.
     """
 
     user_id: str | None
@@ -35,7 +36,7 @@ class SessionQueryBundle(QueryBundle):
 
 
 class PSSDecisionEvent(BaseEvent):
-    """What was decided for one query; ``query`` and ``clue`` only with ``explain=True``.
+    """What was decided for one query; ``query``, ``clue`` and ``card`` only with ``explain=True``.
 
     ``confidence`` is the clue's mean log-probability per token, and no score of a node.
     """
@@ -44,9 +45,13 @@ class PSSDecisionEvent(BaseEvent):
     reason: str
     composition: str | None = None
     confidence: float | None = None
+    calibrated: bool = False
+    supported: bool | None = None
     messages_behind: int | None = None
+    features: dict[str, float] = Field(default_factory=dict[str, float])
     query: str | None = None
     clue: str | None = None
+    card: str | None = None
 
     @classmethod
     def class_name(cls) -> str:

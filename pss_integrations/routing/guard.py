@@ -1,61 +1,37 @@
-"""When to leave a query alone: two pure, deterministic rules over text, calibrated for no index."""
+"""Whether a candidate is used: a pure function of features and certificate."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
 
-from pss_integrations.text import identifiers, names, tokenize
-
-# "it" in lower case or capitalised only: "IT" is a department.
-_REFERENCE = re.compile(
-    r"""
-    (?-i:\b[Ii]t(?:s|self)?\b)
-    | \b(?: this | that | these | those | he | him | his | she | her | they | them | theirs? )\b
-    | \b(?: same | previous | previously | prior | earlier | before )\b
-    | \b(?: former | latter | above | again | instead )\b
-    | \b(?: the\s+last | last\s+time | (?:the|which|old|new|first|second|other)\s+ones? )\b
-    | \b(?: what | how )\s+about\b
-    | \b(?: we | i | you )(?:['’](?:d|ve))?\s+
-        (?: \w+ed | chose | had | kept | left | made | said | set | spoke | told | were )\b
-    | \bdid\s+(?: we | i | you )\b
-    | \Aas\s+\w+ed\b
-    | \A\W*(?: and | but | or | also | so | then | yes | no | ok | okay )\b
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-_HEADING = re.compile(r"\s*#{1,6}(?:\s|\Z)")
-_ENDLESS = re.compile(r"(.{1,10}?)\1{5,}")
+from pss_integrations.routing.certificate import Certificate
+from pss_integrations.routing.features import Features
 
 
-def is_self_contained(query: str) -> bool:
-    """Whether a query carries its own scope and refers back to nothing.
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the guard says of one candidate.
 
-    It does if it holds an identifier (``v1.2.3``, ``ckpt-4821``), a proper name or a quoted term, and no
-    reference back: a pronoun ("it", "that"), a word of order ("previous", "the same", "before"), talk of
-    what was done ("we switched"), or the opening of a follow-up ("and", "what about"). References are
-    known in English; other languages are judged by their scope alone.
-
-    >>> is_self_contained("How is retry_limit set in Kestrel v2.4?")
-    True
-    >>> is_self_contained("Use the previous configuration for Kestrel v2.4")
-    False
+    :param activates: Whether it may be used instead of the raw search.
+    :param score: What the certificate makes of its features.
+    :param is_supported: Whether what was found holds what the query asks for together with what was added; a query
+        without content words asks for nothing of its own.
     """
-    return not _REFERENCE.search(query) and bool(identifiers(query) or names(query))
+
+    activates: bool
+    score: float
+    is_supported: bool
 
 
-def is_usable_clue(clue: str, query: str) -> bool:
-    """Whether a clue says something that the query does not.
+def decide(features: Features, certificate: Certificate) -> Decision:
+    """Decide on a candidate from what is observable of it.
 
-    Blanks, punctuation, a markdown heading alone (langchain issue 15959), endless repetition and an echo
-    of the query do not.
+    :param features: All that is known of the candidate.
+    :param certificate: Calibrated for the index and the engine, or the built-in one.
     """
-    lines = [line for line in clue.splitlines() if line.strip()]
-    if all(_HEADING.match(line) for line in lines) or _is_endless(clue) or not any(map(str.isalnum, clue)):
-        return False
-    return not set(tokenize(clue)) <= set(tokenize(query))
-
-
-def _is_endless(text: str) -> bool:
-    words = re.findall(r"\w+", text.casefold())
-    repeats = len(words) >= 3 and 3 * len(set(words)) <= len(words)
-    return repeats or _ENDLESS.fullmatch("".join(words)) is not None
+    score = certificate.score(features)
+    return Decision(
+        activates=certificate.threshold is not None and score >= certificate.threshold,
+        score=score,
+        is_supported=not features.words or features.support >= certificate.unsupported_below,
+    )

@@ -1,291 +1,331 @@
 """The one path from query to documents; both framework faces run it.
 
-Reasons, in the order in which they are tried:
+What can be decided from the query alone is decided first, and costs the one search that was asked for. Otherwise
+the raw search is made, then that of each candidate, the card and the clue; the guard looks at what each found, and
+the best that it lets through is returned. The reasons, in the order in which they are tried:
 
-==================  =====  =========================================================
-``blank_query``     raw    nothing to rewrite
-``self_contained``  raw    the query needs no session; the reader is never asked
-``no_session``      raw    no complete identity
-``no_state``        raw    nothing was compiled for the session
-``unusable_clue``   raw    the clue is blank, endless, a heading, a loop or an echo
-``clue_failed``     raw    ``rrf``: the search with the clue failed, the raw one stands
-``raw_failed``      pss    ``rrf``: the raw search failed, the one with the clue stands
-``clue``            pss    the clue was used
-==================  =====  =========================================================
+==================  ======  =======================================================
+``blank_query``     raw     nothing to rewrite
+``self_contained``  raw     the query needs no session; the reader is never asked
+``no_session``      raw     no complete identity
+``no_state``        raw     nothing was compiled for the session, and there is no card
+``unusable_clue``   raw     the clue is blank, endless, a heading, a loop or an echo
+``nothing_to_add``  raw     only cards are tried, and the messages give none
+``search_failed``   raw     the searches with what was added failed
+``guarded``         raw     the guard let no candidate through
+``card``            card    the card was used
+``clue``            pss     the clue was used
+==================  ======  =======================================================
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import warnings
-from collections.abc import Callable, Coroutine, Sequence
-from contextvars import ContextVar
-from dataclasses import replace
-from typing import Any, Generic, Literal, TypedDict, Unpack, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import Generic, TypedDict, Unpack, cast
 
-from pss_integrations.errors import HistoryDiverged, InvalidInput, StateNotFound
-from pss_integrations.identity import MISSING_IDENTITY, require
+from pss_integrations.errors import InvalidInput, StateNotFound
 from pss_integrations.protocols import ClueReader
-from pss_integrations.retrieval.fusion import check_positive_int, reciprocal_rank_fusion
-from pss_integrations.routing.guard import is_self_contained, is_usable_clue
+from pss_integrations.retrieval.fusion import check_positive_int, is_amount, reciprocal_rank_fusion
+from pss_integrations.routing import features as observed
+from pss_integrations.routing.card import Card, CardBuilder, SessionCards
+from pss_integrations.routing.certificate import BUILT_IN, Binding, Certificate, as_certificate
+from pss_integrations.routing.features import Features
+from pss_integrations.routing.flow import AsyncSearch, Find, Flow, Look, Search, awalk, walk
+from pss_integrations.routing.guard import Decision, decide
+from pss_integrations.routing.rewriter import OnMissingIdentity, SessionReader, check_choice
+from pss_integrations.routing.rules import is_usable_clue
+from pss_integrations.routing.wording import PLANS, Wording
+from pss_integrations.text import tokenize
 from pss_integrations.types import (
     COMPOSITIONS,
+    ROUTES,
     Clue,
     Composition,
     DocumentT,
+    Hit,
     Message,
     Route,
     Routed,
+    SearcherKind,
     SessionKey,
 )
-
-OnMissingIdentity = Literal["raw", "raise"]
-Search = Callable[[str, Route], Sequence[DocumentT]]
-AsyncSearch = Callable[[str, Route], Coroutine[Any, Any, Sequence[DocumentT]]]
+from pss_integrations.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
+_LIGHTEST, _HEAVIEST = 0.01, 100  # a searcher that takes one text gets the query repeated so often
 
 
-class RewriterOptions(TypedDict, total=False):
-    """The keyword arguments of :class:`Rewriter`."""
+class RouterOptions(TypedDict, total=False):
+    """The keyword arguments of :class:`Router` that the faces hand on."""
 
+    routes: Sequence[Route]
     composition: Composition
-    query_weight: int
+    query_weight: float | None
+    kind: SearcherKind
+    vocabulary: Vocabulary | None
+    cards: CardBuilder | None
+    certificate: Certificate | str | PathLike[str] | None
+    index_id: str | None
     on_missing_identity: OnMissingIdentity
 
 
-class Rewriter:
-    """Turns a query into the text to search with, or leaves it alone.
+@dataclass(frozen=True, slots=True)
+class Candidate(Generic[DocumentT]):
+    """What was found with something added, and what the guard says of it."""
 
-    :param reader: Writes the clues; a ``StateManager``.
-    :param composition: How a clue meets the query: ``"append"``, ``"replace"`` or ``"rrf"``.
-    :param query_weight: How often ``append`` repeats the query before the clue; at least 1.
-    :param on_missing_identity: ``"raw"`` leaves queries without a session alone and warns once;
-        ``"raise"`` raises, whatever the query.
+    route: Route
+    documents: Sequence[DocumentT]
+    features: Features
+    verdict: Decision
+
+    @property
+    def rank(self) -> tuple[bool, bool, float, str]:
+        """Sorts the better one last; of equals the clue."""
+        return self.verdict.activates, self.verdict.is_supported, self.verdict.score, self.route
+
+
+@dataclass(slots=True)
+class _Call(Generic[DocumentT]):
+    """A query on its way: what it came with, and what was made for it, used or not."""
+
+    query: str
+    session: SessionKey | None
+    messages: Sequence[Message]
+    raw: Sequence[DocumentT]
+    features: Features
+    certificate: Certificate
+    card: Card = field(default_factory=Card)
+    clue: Clue | None = None
+    behind: int | None = None
+    reason: str = "nothing_to_add"
+    candidates: Sequence[Candidate[DocumentT]] = ()
+
+
+class Router(SessionReader[DocumentT]):
+    """Chooses between the raw query, a card of the session and the clue of its state.
+
+    :param reader: Writes the clues; a ``StateManager``. ``None`` leaves raw and card, which need no identity.
+    :param hit: Says what a document is: its id, which names it in ``rrf``, its text and its score.
+    :param rescore: Returns a copy of a document that carries its fused score; called in ``rrf`` only.
+    :param routes: What is tried and paid for; the raw one always is.
+    :param composition: How card and clue meet the query: ``"append"``, ``"replace"`` or ``"rrf"``.
+    :param query_weight: Weight of the query in ``append``; what measured best for ``kind`` by default.
+    :param kind: What searches: by words, by meaning, or not known.
+    :param vocabulary: What the index names; tells names from noise in cards, and rare words in features.
+    :param cards: Makes the cards; :class:`~pss_integrations.routing.SessionCards` by default.
+    :param certificate: What the guard decides by, or its file; the built-in one, which promises nothing, by default.
+    :param index_id: The index that is searched; a calibrated certificate holds for one.
+    :param on_missing_identity: See :class:`~pss_integrations.routing.rewriter.SessionReader`.
     :raises InvalidInput: If an option is none of these.
     """
 
     def __init__(
         self,
-        reader: ClueReader,
+        reader: ClueReader | None,
         *,
-        composition: Composition = "append",
-        query_weight: int = 1,
-        on_missing_identity: OnMissingIdentity = "raw",
-    ) -> None:
-        _check_choice("composition", composition, COMPOSITIONS)
-        _check_choice("on_missing_identity", on_missing_identity, get_args(OnMissingIdentity))
-        check_positive_int("query_weight", query_weight)
-        self._reader = reader
-        self._composition: Composition = composition
-        self._query_weight = query_weight
-        self._on_missing_identity = on_missing_identity
-        self._warned = False
-        self._last: ContextVar[Routed[Any] | None] = ContextVar("last_decision", default=None)
-
-    @property
-    def last_decision(self) -> Routed[Any] | None:
-        """The last decision made in this context (task or thread); ``None`` if there was none."""
-        return self._last.get()
-
-    @last_decision.setter
-    def last_decision(self, decision: Routed[Any] | None) -> None:
-        self._last.set(decision)
-
-    def decide(self, query: str, session: SessionKey | None, messages: Sequence[Message] = ()) -> Routed[Any]:
-        """Decide before any search; the result has no documents yet.
-
-        :param messages: The live history, only to say how old the state is.
-        :raises MissingIdentity: If there is no session and the rewriter was told to raise.
-        :raises StateError: What the reader raises, ``StateNotFound`` excepted.
-        """
-        self.last_decision = None  # a failure must not leave the decision of an earlier call behind
-        decision = self._abstain(query, session) or self._read(query, require(session), messages)
-        self.last_decision = decision
-        return decision
-
-    async def adecide(self, query: str, session: SessionKey | None, messages: Sequence[Message] = ()) -> Routed[Any]:
-        """Do the same without blocking the event loop."""
-        self.last_decision = None
-        decision = self._abstain(query, session) or await self._aread(query, require(session), messages)
-        self.last_decision = decision
-        return decision
-
-    def text(self, query: str, decision: Routed[Any]) -> str:
-        """Return the text to search with: the query itself on the raw route."""
-        if decision.route == "raw" or decision.clue is None:
-            return query
-        if self._composition == "append":
-            return " ".join([query] * self._query_weight + [decision.clue.text])
-        return decision.clue.text
-
-    def _abstain(self, query: str, session: SessionKey | None) -> Routed[Any] | None:
-        """Return the decision where the reader need not be asked."""
-        if self._on_missing_identity == "raise":
-            require(session)
-        if not query.strip():
-            return _raw("blank_query")
-        if is_self_contained(query):
-            return _raw("self_contained")
-        if session is None:
-            self._warn_once()
-            return _raw("no_session")
-        return None
-
-    def _read(self, query: str, session: SessionKey, messages: Sequence[Message]) -> Routed[Any]:
-        try:
-            clue = self._reader.read(session, query)
-        except StateNotFound:
-            return _raw("no_state")
-        return self._judge(query, clue, self._behind(session, messages) if messages else None)
-
-    async def _aread(self, query: str, session: SessionKey, messages: Sequence[Message]) -> Routed[Any]:
-        try:
-            clue = await self._reader.aread(session, query)
-        except StateNotFound:
-            return _raw("no_state")
-        behind = await asyncio.to_thread(self._behind, session, messages) if messages else None
-        return self._judge(query, clue, behind)
-
-    def _warn_once(self) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(f"{MISSING_IDENTITY}; searching with the query as it is", UserWarning, 2)
-
-    def _behind(self, key: SessionKey, messages: Sequence[Message]) -> int | None:
-        """Count what came after the compile; a history that was cut or edited tells nothing."""
-        try:
-            return self._reader.messages_behind(key, messages)
-        except (HistoryDiverged, StateNotFound):
-            return None
-
-    def _judge(self, query: str, clue: Clue, behind: int | None) -> Routed[Any]:
-        if not clue.finished or not is_usable_clue(clue.text, query):
-            return Routed((), "raw", "unusable_clue", clue=clue, messages_behind=behind)
-        return Routed((), "pss", "clue", self._composition, clue, behind)
-
-
-class Router(Rewriter, Generic[DocumentT]):
-    """Searches with what :class:`Rewriter` decided, over the framework's own documents.
-
-    :param reader: Writes the clues; a ``StateManager``.
-    :param key: Names a document; two that share a key are one in ``rrf``.
-    :param rescore: Returns a copy of a document that carries its fused score; called in ``rrf`` only.
-    :param options: Those of :class:`Rewriter`.
-    """
-
-    def __init__(
-        self,
-        reader: ClueReader,
-        *,
-        key: Callable[[DocumentT], str],
+        hit: Callable[[DocumentT], Hit],
         rescore: Callable[[DocumentT, float], DocumentT],
-        **options: Unpack[RewriterOptions],
+        **options: Unpack[RouterOptions],
     ) -> None:
-        super().__init__(reader, **options)
-        self._key = key
-        self._rescore = rescore
+        for name in options:
+            check_choice("option", name, sorted(RouterOptions.__optional_keys__))
+        routes = options.get("routes", ROUTES if reader is not None else ("raw", "card"))
+        _check_routes(routes, reader)
+        super().__init__(reader if "pss" in routes else None, options.get("on_missing_identity", "raw"))
+        self._hit, self._rescore, self._routes = hit, rescore, frozenset(routes)
+        self._composition: Composition = options.get("composition", "append")
+        check_choice("composition", self._composition, COMPOSITIONS)
+        self._weight = options.get("query_weight")
+        if self._weight is not None and not (is_amount(self._weight) and _LIGHTEST <= self._weight <= _HEAVIEST):
+            raise InvalidInput(f"query_weight must be a number from {_LIGHTEST} to {_HEAVIEST}, got {self._weight!r}")
+        kind = options.get("kind", "unknown")
+        check_choice("kind", kind, tuple(PLANS))
+        self._plan = PLANS[kind]
+        self._vocabulary = options.get("vocabulary")
+        self._cards = options.get("cards") or SessionCards(self._vocabulary)
+        self._certificate = as_certificate(options.get("certificate"))
+        self._index_id = options.get("index_id")
+        self._told = False
 
     def route(
         self,
         query: str,
         session: SessionKey | None,
-        search: Search[DocumentT],
+        search: Search,
         *,
         k: int | None = None,
         messages: Sequence[Message] = (),
     ) -> Routed[DocumentT]:
         """Decide, search, and fuse.
 
-        :param search: The wrapped retriever. It gets a text and the route that it is searched for, and on
-            the raw route the very query, once.
+        :param search: The wrapped retriever. It gets a wording and the route that it is searched for: first, and on
+            the raw route alone, the very query.
         :param k: Return no more than these; ``None`` cuts nothing, and ``rrf`` to the longer of its lists.
-        :param messages: The live history, only to say how old the state is.
-        :raises InvalidInput: If ``k`` is no positive integer.
+        :param messages: The live history: what cards are made of, and what tells how old the state is.
+        :raises InvalidInput: If ``k`` is no positive integer, or the raw search returns no list.
         :raises MissingIdentity: If there is no session and the router was told to raise.
         """
-        if k is not None:
-            check_positive_int("k", k)
-        decision = self.decide(query, session, messages)
-        found = [_attempt(search, text, route) for text, route in self._searches(query, decision)]
-        self.last_decision = routed = self._finish(decision, found, k)
+        flow = self._begin(query, session, k, messages)
+        self.last_decision = routed = walk(flow, self._reader, search)
         return routed
 
     async def aroute(
         self,
         query: str,
         session: SessionKey | None,
-        search: AsyncSearch[DocumentT],
+        search: AsyncSearch,
         *,
         k: int | None = None,
         messages: Sequence[Message] = (),
     ) -> Routed[DocumentT]:
-        """Do the same without blocking the event loop; the two searches of ``rrf`` run concurrently."""
-        if k is not None:
-            check_positive_int("k", k)
-        decision = await self.adecide(query, session, messages)
-        searches = [search(text, route) for text, route in self._searches(query, decision)]
-        found = await asyncio.gather(*searches, return_exceptions=True)
-        self.last_decision = routed = self._finish(decision, found, k)
+        """Do the same without blocking the event loop."""
+        flow = self._begin(query, session, k, messages)
+        self.last_decision = routed = await awalk(flow, self._reader, search)
         return routed
 
-    def _searches(self, query: str, decision: Routed[Any]) -> list[tuple[str, Route]]:
-        chosen: tuple[str, Route] = (self.text(query, decision), decision.route)
-        return [(query, "raw"), chosen] if decision.composition == "rrf" else [chosen]
+    def observe(
+        self, query: str, session: SessionKey | None, search: Search, *, messages: Sequence[Message] = ()
+    ) -> tuple[Sequence[DocumentT], Sequence[Candidate[DocumentT]]]:
+        """Return what the raw search found, and every candidate, whether the guard lets it through or not.
 
-    def _finish(
-        self, decision: Routed[Any], found: Sequence[Sequence[DocumentT] | BaseException], k: int | None
-    ) -> Routed[DocumentT]:
-        """Put the documents into the decision; one failed search of two does not sink the other."""
-        lists = [one for one in found if not isinstance(one, BaseException)]
-        errors = [one for one in found if isinstance(one, BaseException)]
-        if not lists:
-            raise errors[0]
-        if errors:
-            _log.warning("one of the two searches of rrf failed with %s", type(errors[0]).__name__)
-            decision = _without(decision, "raw" if found[0] is errors[0] else "pss")
-        documents = lists[0][:k] if len(lists) == 1 else self._fuse(lists, k)
-        return replace(decision, documents=tuple(documents))
+        :param search: As for :meth:`route`.
+        :param messages: As for :meth:`route`.
+        """
+        call = walk(self._consider(query, session, messages, guarded=False), self._reader, search)
+        return call.raw, call.candidates
 
-    def _fuse(self, lists: Sequence[Sequence[DocumentT]], k: int | None) -> list[DocumentT]:
-        fused = reciprocal_rank_fusion(lists, key=self._key)
-        return [self._rescore(document, score) for document, score in fused[: k or max(map(len, lists))]]
+    def _begin(
+        self, query: str, session: SessionKey | None, k: int | None, messages: Sequence[Message]
+    ) -> Flow[Routed[DocumentT]]:
+        if k is not None:
+            check_positive_int("k", k)
+        self.last_decision = None  # a failure must not leave the decision of an earlier call behind
+        return self._flow(query, session, k, messages)
+
+    def _flow(
+        self, query: str, session: SessionKey | None, k: int | None, messages: Sequence[Message]
+    ) -> Flow[Routed[DocumentT]]:
+        call = yield from self._consider(query, session, messages, guarded=True)
+        return self._choose(call, max(call.candidates, key=lambda one: one.rank, default=None), k)
+
+    def _consider(
+        self, query: str, session: SessionKey | None, messages: Sequence[Message], *, guarded: bool
+    ) -> Flow[_Call[DocumentT]]:
+        """Search and read what has to be.
+
+        :param guarded: Whether the guard may end it before anything but the raw search.
+        """
+        features = observed.of_query(query)
+        reason = self._needs_no_session(query, session)
+        if reason is None and not self._routes - {"raw"}:
+            reason = "nothing_to_add"
+        raw: Sequence[DocumentT] = yield Find(Wording(query), "raw")
+        if reason:
+            return _Call(query, session, messages, raw, features, BUILT_IN, reason=reason)
+        features = observed.with_raw(features, query, self._hits(raw), self._vocabulary)
+        certificate = yield from self._fitting_certificate(session)
+        call = _Call(query, session, messages, raw, features, certificate)
+        if guarded and certificate.sees_query_alone and not decide(features, certificate).activates:
+            call.reason = "guarded"
+            return call
+        if messages:
+            call.card = self._cards.build(messages, self._plan.words)
+        call.candidates = [*(yield from self._try_card(call)), *(yield from self._try_clue(call))]
+        return call
+
+    def _try_card(self, call: _Call[DocumentT]) -> Flow[list[Candidate[DocumentT]]]:
+        if "card" not in self._routes or not is_usable_clue(call.card.text, call.query):
+            return []
+        return (yield from self._try(call, "card", call.card.text, call.features))
+
+    def _try_clue(self, call: _Call[DocumentT]) -> Flow[list[Candidate[DocumentT]]]:
+        if "pss" not in self._routes or call.session is None:
+            return []
+        try:
+            call.clue, call.behind = yield from self._clue(call.query, call.session, call.messages)
+        except StateNotFound:
+            call.reason = "no_state"
+            return []
+        if not (call.clue.finished and is_usable_clue(call.clue.text, call.query)):
+            call.reason = "unusable_clue"
+            return []
+        said = {token for message in call.messages for token in tokenize(message.text)}
+        # What the user said last is newer than the state.
+        added = " ".join((call.clue.text, *call.card.words))
+        return (
+            yield from self._try(call, "pss", added, observed.with_clue(call.features, call.clue, said, call.behind))
+        )
+
+    def _try(
+        self, call: _Call[DocumentT], route: Route, added: str, features: Features
+    ) -> Flow[list[Candidate[DocumentT]]]:
+        weight = self._weight if self._weight is not None else self._plan.weight(route)
+        wording = Wording(call.query if self._composition == "append" else "", added, weight)
+        try:
+            documents: Sequence[DocumentT] = yield Find(wording, route)
+        except Exception as error:  # the raw search stands
+            _log.warning("the search of route %s failed with %s", route, type(error).__name__)
+            call.reason = "search_failed"
+            return []
+        found = self._hits(documents), self._hits(call.raw)
+        features = observed.with_candidate(features, call.query, added, *found, self._vocabulary)
+        return [Candidate(route, documents, features, decide(features, call.certificate))]
+
+    def _choose(self, call: _Call[DocumentT], best: Candidate[DocumentT] | None, k: int | None) -> Routed[DocumentT]:
+        routed = Routed(
+            tuple(call.raw[:k]),
+            "raw",
+            "guarded" if best else call.reason,
+            features=(best.features if best else call.features).to_dict(),
+            clue=call.clue,
+            card=call.card.text,
+            calibrated=call.certificate.is_calibrated,
+            supported=best.verdict.is_supported if best else None,
+            messages_behind=call.behind,
+        )
+        if best is None or not best.verdict.activates:
+            return routed
+        return replace(
+            routed,
+            passages=tuple(self._finish(best.documents, call.raw, k)),
+            route=best.route,
+            reason="clue" if best.route == "pss" else best.route,
+            composition=self._composition,
+        )
+
+    def _finish(self, found: Sequence[DocumentT], raw: Sequence[DocumentT], k: int | None) -> Sequence[DocumentT]:
+        if self._composition != "rrf":
+            return found[:k]
+        fused = reciprocal_rank_fusion([raw, found], key=lambda document: self._hit(document).doc_id)
+        return [self._rescore(document, score) for document, score in fused[: k or max(len(raw), len(found))]]
+
+    def _hits(self, documents: Sequence[DocumentT]) -> list[Hit]:
+        return [self._hit(document) for document in documents[: observed.TOP]]
+
+    def _fitting_certificate(self, session: SessionKey | None) -> Flow[Certificate]:
+        """Return the certificate if it holds here, else the built-in one, and warn once."""
+        engine: str | None = None
+        if self._certificate.is_calibrated and self._reader is not None and session is not None:
+            reader = self._reader
+            try:
+                engine = yield Look(lambda: reader.engine_of(session))
+            except StateNotFound:
+                return BUILT_IN
+        binding = Binding(index_id=self._index_id, engine=engine) if self._index_id else None
+        if mismatch := self._certificate.mismatch(binding):
+            if not self._told:
+                self._told = True
+                warnings.warn(f"the guard's certificate {mismatch}; going on with the built-in one", UserWarning, 2)
+            return BUILT_IN
+        return self._certificate
 
 
-def _raw(reason: str) -> Routed[Any]:
-    return Routed((), "raw", reason)
-
-
-def describe(decision: Routed[Any], query: str, *, explain: bool) -> dict[str, Any]:
-    """Return what events and metadata say of a decision; texts only if ``explain``.
-
-    ``confidence`` is the clue's mean log-probability per token: no score of a document, and not calibrated.
-    """
-    clue = decision.clue
-    said = {
-        "route": decision.route,
-        "reason": decision.reason,
-        "composition": decision.composition,
-        "confidence": clue.mean_logprob if clue else None,
-        "messages_behind": decision.messages_behind,
-    }
-    return said | {"query": query, "clue": clue.text if clue else None} if explain else said
-
-
-def _attempt(search: Search[DocumentT], text: str, route: Route) -> Sequence[DocumentT] | Exception:
-    try:
-        return search(text, route)
-    except Exception as error:  # raised again unless the other search of rrf stands
-        return error
-
-
-def _without(decision: Routed[Any], failed: Route) -> Routed[Any]:
-    if failed == "raw":
-        return replace(decision, reason="raw_failed")
-    return replace(decision, route="raw", reason="clue_failed", composition=None)
-
-
-def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise InvalidInput(f"unknown {name} {value!r}: use one of {', '.join(choices)}")
+def _check_routes(routes: Sequence[Route], reader: ClueReader | None) -> None:
+    for route in cast("Sequence[str]", (routes,) if isinstance(routes, str) else routes):
+        check_choice("route", route, ROUTES)
+    if "pss" in routes and reader is None:
+        raise InvalidInput("the route 'pss' needs a manager, which reads the states")

@@ -58,7 +58,7 @@ def test_a_run_of_records_has_a_curve(pssi: Run, deep_backbone: Path, tmp_path: 
     [
         (("pss320", "--sessions", 65, "--searcher", "bm25"), "64 sessions"),
         (("report", "nowhere"), "no record of a run"),
-        (("sessions", "nowhere"), "cannot be read"),
+        (("sessions", "--data", "nowhere"), "cannot be read"),
     ],
 )
 def test_what_cannot_be_run_is_said_before_any_work(

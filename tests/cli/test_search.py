@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from pss_integrations.routing import Certificate
+
 Run = Callable[..., Result]
 WHO = ("--session-id", "s", "--no-user")
 PASSAGES = (
@@ -49,6 +51,36 @@ def test_texts_are_shown_only_on_request(compile_tiny: Run, pssi: Run, passages:
     assert "clue  Heron kit-9" in pssi(*arguments, "--explain").stdout
 
 
+def test_a_history_gives_a_card_before_anything_is_compiled(pssi: Run, passages: Path, tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    history.write_text('{"role": "user", "text": "How does kit-9 fit?"}\n', encoding="utf-8")
+    arguments = ("search", "which one?", "--passages", passages, *WHO, "--history", history)
+    told = json.loads(pssi(*arguments, "--json").stdout)
+    assert (told["route"], told["reason"], told["calibrated"]) == ("card", "card", False)
+    assert told["hits"][0]["doc_id"] == "a"
+    assert "card" not in told
+    assert "card  kit-9" in pssi(*arguments, "--explain").stdout
+
+
+def test_routes_limit_what_is_tried(compile_tiny: Run, pssi: Run, passages: Path) -> None:
+    compile_tiny(*WHO)
+    arguments = ("search", "now?", "--passages", passages, *WHO, "--json")
+    for routes, reason in (
+        (("--route", "raw"), "nothing_to_add"),
+        (("--route", "raw", "--route", "card"), "nothing_to_add"),
+        (("--route", "pss"), "clue"),
+    ):
+        assert json.loads(pssi(*arguments, *routes).stdout)["reason"] == reason
+
+
+def test_a_certificate_decides(compile_tiny: Run, pssi: Run, passages: Path, tmp_path: Path) -> None:
+    compile_tiny(*WHO)
+    Certificate(weights={}, threshold=None).save(tmp_path / "never.json")
+    arguments = ("search", "now?", "--passages", passages, *WHO, "--json")
+    told = json.loads(pssi(*arguments, "--certificate", tmp_path / "never.json").stdout)
+    assert (told["route"], told["reason"]) == ("raw", "guarded")
+
+
 @pytest.mark.parametrize(("query", "reason"), [("Heron kit-7?", "self_contained"), ("retired?", "no_state")])
 def test_raw_route_needs_no_weights(pssi: Run, passages: Path, query: str, reason: str) -> None:
     run = pssi("search", query, "--passages", passages, *WHO)
@@ -63,6 +95,9 @@ def test_raw_route_needs_no_weights(pssi: Run, passages: Path, query: str, reaso
         (("--passages", "nowhere.jsonl"), 1, "nowhere.jsonl cannot be read"),
         (("-k", "0"), 2, "-k"),
         (("--composition", "sum"), 2, "--composition"),
+        (("--route", "clue"), 2, "--route"),
+        (("--history", "nowhere.jsonl"), 1, "nowhere.jsonl cannot be read"),
+        (("--certificate", "nowhere.json"), 1, "nowhere.json holds no certificate"),
     ],
 )
 def test_bad_input(pssi: Run, passages: Path, options: tuple[str, ...], code: int, said: str) -> None:

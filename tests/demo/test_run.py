@@ -5,10 +5,8 @@ from tiny import MESSAGES, TARGETS, tiny_backbone
 
 from pss_integrations.cli.demo import print_result
 from pss_integrations.demo import run
-from pss_integrations.demo.retrievers import LangChainSearch, LlamaIndexSearch
 from pss_integrations.demo.scenario import Question, Scenario, Session
 from pss_integrations.evaluation.metrics import all_recall_at_k
-from pss_integrations.retrieval.bm25 import BM25Index
 from pss_integrations.states import CompileConfig, StateConfig, StateManager
 from pss_integrations.states.compiler import CompileProgress
 from pss_integrations.states.targets import ExplicitTargets
@@ -88,13 +86,3 @@ def test_people_see_clues_and_evidence(
         "wrong missed other",
     ]
     assert any("LangChain and LlamaIndex return the same documents" in line for line in shown)
-
-
-def test_both_retrievers_return_what_the_searcher_found() -> None:
-    index = BM25Index(PASSAGES)
-    expected = [(hit.doc_id, hit.passage.text, hit.passage.title) for hit in index.search("kit-9 Heron", 2)]
-    documents = LangChainSearch(searcher=index, k=2).invoke("kit-9 Heron")
-    nodes = LlamaIndexSearch(index, 2).retrieve("kit-9 Heron")
-    assert [(one.id, one.page_content, one.metadata["title"]) for one in documents] == expected
-    assert [(one.node_id, one.text, one.metadata["title"]) for one in nodes] == expected
-    assert [one.score for one in nodes] == [hit.score for hit in index.search("kit-9 Heron", 2)]

@@ -89,7 +89,7 @@ async def test_the_decision_can_be_seen_in_its_context_only(make_reader, call) -
     assert await asyncio.create_task(elsewhere()) == "self_contained"
     assert transformer.last_decision.reason == "clue"
     assert transformer.last_decision.clue.text == CLUE
-    assert transformer.last_decision.documents == ()
+    assert transformer.last_decision.passages == ()
 
 
 async def test_a_failure_leaves_no_decision_of_an_earlier_call(make_reader, call, listener) -> None:

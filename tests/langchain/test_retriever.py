@@ -2,16 +2,21 @@ import asyncio
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.load import dumps, loads
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.tools import create_retriever_tool
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from pss_integrations.errors import IdentityConflict, InvalidInput, MissingIdentity, StateCorrupt
 from pss_integrations.identity import pss_session
 from pss_integrations.langchain import GuardedRouterRetriever
-from pss_integrations.types import SessionKey
+from pss_integrations.retrieval import BM25Index
+from pss_integrations.routing import Binding, Certificate
+from pss_integrations.types import Passage, SessionKey
+from pss_integrations.vocabulary import Vocabulary
 
 ADA = SessionKey("ada", "s")
 CONFIG = {"configurable": {"user_id": "ada", "session_id": "s"}}
@@ -61,15 +66,9 @@ async def test_an_unusable_clue_gives_the_raw_list(make, wrapped, call, clue: st
 async def test_a_follow_up_searches_with_the_clue_and_marks_copies(make, wrapped, call) -> None:
     found = await call(make(), FOLLOW_UP, CONFIG)
     assert ids(found) == ["x", "y"]
-    assert found[0].metadata == {
-        "n": 1,
-        "pss_route": "pss",
-        "pss_reason": "clue",
-        "pss_composition": "append",
-        "pss_confidence": -0.375,
-    }
+    assert found[0].metadata == {"n": 1, "pss_route": "pss", "pss_reason": "clue"}
     assert wrapped.found[APPENDED][0].metadata == {"n": 1}
-    assert wrapped.calls == [(call.mode, APPENDED)]
+    assert wrapped.calls == [(call.mode, FOLLOW_UP), (call.mode, APPENDED)]
 
 
 async def test_rrf_scores_copies(make, wrapped, call) -> None:
@@ -99,10 +98,15 @@ async def test_texts_are_in_metadata_and_events_only_if_asked(make, call, listen
     plain = await call(make(), FOLLOW_UP, config)
     told = await call(make(explain=True), FOLLOW_UP, config)
     assert CLUE not in str([document.metadata for document in plain])
-    assert (told[0].metadata["pss_query"], told[0].metadata["pss_clue"]) == (FOLLOW_UP, CLUE)
+    metadata = told[0].metadata
+    assert (metadata["pss_query"], metadata["pss_clue"]) == (FOLLOW_UP, CLUE)
+    assert (metadata["pss_composition"], metadata["pss_confidence"]) == ("append", -0.375)
+    assert (metadata["pss_calibrated"], metadata["pss_supported"]) == (False, True)
+    assert metadata["pss_features"]["refers"] == 1.0
     (name, event), (_, explained) = listener.events
     assert (name, event["route"], event["reason"]) == ("pss_decision", "pss", "clue")
     assert CLUE not in str(event)
+    assert event["features"] == metadata["pss_features"]
     assert explained["clue"] == CLUE
 
 
@@ -194,10 +198,11 @@ async def test_a_batch_gives_each_config_its_own_session(make_reader, make_retri
 
 
 async def test_the_history_says_how_old_the_state_is(make, call) -> None:
-    retriever = make()
+    retriever = make(explain=True)
     value = {"input": FOLLOW_UP, "chat_history": [("human", "one"), ("ai", "two")]}
     found = await call(retriever, value, CONFIG)
     assert found[0].metadata["pss_messages_behind"] == 2
+    assert retriever.last_decision.messages_behind == 2
     assert value == {"input": FOLLOW_UP, "chat_history": [("human", "one"), ("ai", "two")]}
 
 
@@ -234,7 +239,7 @@ async def test_errors_are_reported_and_raised(make, call, listener) -> None:
     assert listener.errors == [retriever.manager.error]
 
 
-async def test_a_cancelled_call_searches_nothing_and_the_next_one_works(make, wrapped) -> None:
+async def test_a_cancelled_call_searches_no_further_and_the_next_one_works(make, wrapped) -> None:
     retriever, reading = make(), asyncio.Event()
     aread = retriever.manager.aread
 
@@ -248,7 +253,7 @@ async def test_a_cancelled_call_searches_nothing_and_the_next_one_works(make, wr
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert wrapped.calls == []
+    assert wrapped.calls == [("async", FOLLOW_UP)]
     retriever.manager.aread = aread
     assert ids(await retriever.ainvoke(FOLLOW_UP, CONFIG)) == ["x", "y"]
 
@@ -291,10 +296,31 @@ async def test_a_conflict_raises_even_for_a_query_on_its_own(make, call) -> None
 
 
 @pytest.mark.parametrize(
-    "options", [{"composition": "both"}, {"k": 0}, {"query_weight": 0}, {"session_from": "run_id"}, {"top_k": 3}]
+    "options",
+    [
+        {"composition": "both"},
+        {"k": 0},
+        {"routes": "raw"},
+        {"routes": ["raw", "clue"]},
+        {"kind": "fuzzy"},
+        {"vocabulary": ["Marlowe"]},
+        {"cards": object()},
+        {"compressor": object()},
+        {"session_from": "run_id"},
+        {"top_k": 3},
+    ],
 )
 def test_options_are_checked_when_it_is_made(make, options: dict) -> None:
     with pytest.raises(ValidationError):
+        make(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"query_weight": 0}, "query_weight"), ({"certificate": "nowhere.json"}, "nowhere.json holds no certificate")],
+)
+def test_so_is_what_only_the_router_can_judge(make, options: dict, said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
         make(**options)
 
 
@@ -304,3 +330,176 @@ def test_it_is_frozen_and_serializes_no_manager(make) -> None:
         retriever.composition = "rrf"
     assert "manager" not in retriever.model_dump()
     assert "FakeReader" not in repr(retriever) + dumps(retriever)
+
+
+# -- cards, routes and certificates --------------------------------------------------------------------------
+
+MARLOWE = "Marlowe billing"
+TALK = {"input": FOLLOW_UP, "chat_history": [("human", f"Tell me about {MARLOWE}."), ("ai", "It sends invoices.")]}
+CARD_APPENDED = f"{FOLLOW_UP} {FOLLOW_UP} {MARLOWE}"
+NEVER = Certificate(weights={}, threshold=None)
+
+
+async def test_without_a_manager_live_messages_give_a_card_and_no_identity_is_needed(wrapped, call) -> None:
+    wrapped.found[CARD_APPENDED] = [Document("invoices", id="m")]
+    retriever = GuardedRouterRetriever(retriever=wrapped, vocabulary=Vocabulary([MARLOWE]), explain=True)
+    (found,) = await call(retriever, TALK)
+    assert (found.metadata["pss_route"], found.metadata["pss_card"]) == ("card", MARLOWE)
+    assert await call(retriever, FOLLOW_UP) == wrapped.default
+    assert retriever.last_decision.reason == "nothing_to_add"
+
+
+async def test_a_card_is_told_only_if_asked_for(wrapped, call, listener) -> None:
+    retriever = GuardedRouterRetriever(retriever=wrapped, vocabulary=Vocabulary([MARLOWE]))
+    found = await call(retriever, TALK, {"callbacks": [listener]})
+    assert {name for name in found[0].metadata if name.startswith("pss_")} == {"pss_route", "pss_reason"}
+    assert MARLOWE not in str(listener.events)
+
+
+async def test_routes_weights_kinds_and_certificates_reach_the_router(make, wrapped, call, tmp_path) -> None:
+    NEVER.save(tmp_path / "never.json")
+    for options, searched, reason in (
+        ({"routes": ["raw"]}, [FOLLOW_UP], "nothing_to_add"),
+        ({"routes": ("raw", "card")}, [FOLLOW_UP, CARD_APPENDED], "card"),
+        ({"query_weight": 2.0, "routes": ("pss",)}, [FOLLOW_UP, f"{FOLLOW_UP} {APPENDED}"], "clue"),
+        ({"kind": "dense", "routes": ("card",)}, [FOLLOW_UP, CARD_APPENDED], "card"),
+        ({"certificate": NEVER}, [FOLLOW_UP, CARD_APPENDED, APPENDED], "guarded"),
+        ({"certificate": tmp_path / "never.json"}, [FOLLOW_UP, CARD_APPENDED, APPENDED], "guarded"),
+    ):
+        wrapped.calls.clear()
+        retriever = make(vocabulary=Vocabulary([MARLOWE]), **options)
+        await call(retriever, TALK, CONFIG)
+        assert [text for _, text in wrapped.calls] == searched
+        assert retriever.last_decision.reason == reason
+
+
+async def test_a_certificate_for_another_index_gives_way_with_a_warning(make, call) -> None:
+    bound = NEVER.model_copy(update={"binding": Binding(index_id="mine", engine="fake engine")})
+    fitting = make(certificate=bound, index_id="mine")
+    await call(fitting, FOLLOW_UP, CONFIG)
+    assert (fitting.last_decision.reason, fitting.last_decision.calibrated) == ("guarded", True)
+    other = make(certificate=bound, index_id="other")
+    with pytest.warns(UserWarning, match="going on with the built-in one"):
+        await call(other, FOLLOW_UP, CONFIG)
+    assert (other.last_decision.reason, other.last_decision.calibrated) == ("clue", False)
+
+
+# -- reranking -----------------------------------------------------------------------------------------------
+
+
+class Backwards(BaseDocumentCompressor):
+    """Turns a list round; notes what it was asked, and by whom."""
+
+    asked: list[tuple[str, str, Any]] = Field(default_factory=list)
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        self.asked.append(("sync", query, callbacks))
+        return tuple(reversed(documents))
+
+    async def acompress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        self.asked.append(("async", query, callbacks))
+        return tuple(reversed(documents))
+
+
+async def test_each_search_is_reranked_by_its_own_text(make, wrapped, call) -> None:
+    compressor = Backwards()
+    retriever = make(compressor=compressor)
+    assert ids(await call(retriever, FOLLOW_UP, CONFIG)) == ["y", "x"]
+    assert [asked[:2] for asked in compressor.asked] == [(call.mode, FOLLOW_UP), (call.mode, APPENDED)]
+    assert [callbacks.tags for _, _, callbacks in compressor.asked] == [["raw"], ["pss"]]
+
+
+async def test_the_raw_route_returns_the_reranked_list(make, wrapped, call) -> None:
+    compressor = Backwards()
+    found = await call(make(compressor=compressor), ON_ITS_OWN, CONFIG, k=2)
+    assert all(one is other for one, other in zip(found, wrapped.default[:2:-1], strict=True))
+    assert [asked[:2] for asked in compressor.asked] == [(call.mode, ON_ITS_OWN)]
+
+
+async def test_nothing_found_is_not_reranked(make_reader, make_retriever, call) -> None:
+    compressor = Backwards()
+    retriever = GuardedRouterRetriever(retriever=make_retriever(default=[]), compressor=compressor)
+    assert await call(retriever, FOLLOW_UP) == []
+    assert compressor.asked == []
+
+
+# -- bad wrapped retrievers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (None, "got NoneType"),
+        ("text", "got str"),
+        ([Document("x"), "text"], "a list with a str"),
+        ([None], "a list with a NoneType"),
+    ],
+)
+async def test_what_is_no_list_of_documents_is_refused_or_left_out(make_reader, call, found: Any, said: str) -> None:
+    always = RunnableLambda(lambda _: found)
+    for query in (FOLLOW_UP, ON_ITS_OWN):
+        with pytest.raises(InvalidInput, match=f"must return a list of Document.*{said}"):
+            await call(GuardedRouterRetriever(retriever=always, manager=make_reader({ADA: CLUE})), query, CONFIG)
+    plain = Document("plain")
+    for_clues = RunnableLambda(lambda text: found if CLUE in text else [plain])
+    retriever = GuardedRouterRetriever(retriever=for_clues, manager=make_reader({ADA: CLUE}))
+    assert await call(retriever, FOLLOW_UP, CONFIG) == [plain]
+    assert retriever.last_decision.reason == "search_failed"
+
+
+async def test_what_the_wrapped_one_raises_is_raised_on_as_it_is(make_reader, call, listener) -> None:
+    def fail(text: str) -> list[Document]:
+        raise ConnectionError("the index is away")
+
+    retriever = GuardedRouterRetriever(retriever=RunnableLambda(fail), manager=make_reader({ADA: CLUE}))
+    with pytest.raises(ConnectionError, match="the index is away"):
+        await call(retriever, FOLLOW_UP, {**CONFIG, "callbacks": [listener]})
+    assert isinstance(listener.errors[-1], ConnectionError)
+
+
+@given(
+    texts=st.lists(st.text(), max_size=8),
+    score=st.none() | st.floats() | st.text(max_size=3),
+    query=st.text() | st.sampled_from(["設定", "🎉", "أين", "", FOLLOW_UP]),
+    k=st.none() | st.integers(1, 9),
+)
+def test_the_raw_route_is_the_wrapped_list_whatever_it_holds(texts, score, query: str, k: int | None) -> None:
+    documents = [Document(text, id=text[:1] or None, metadata={"pss_score": score, "title": score}) for text in texts]
+    retriever = GuardedRouterRetriever(retriever=RunnableLambda(lambda _: documents), k=k)
+    found = retriever.invoke({"input": query, "chat_history": []})
+    assert len(found) == len(documents[:k])
+    assert all(one is other for one, other in zip(found, documents, strict=False))
+
+
+# -- an index of ours ----------------------------------------------------------------------------------------
+
+PASSAGES = [
+    Passage("a", "It sends invoices.", MARLOWE, {"year": 2020}),
+    Passage("b", "Nothing configures it."),
+    Passage("c", "the configuration"),
+]
+
+
+async def test_an_index_of_ours_needs_no_retriever_around_it(call) -> None:
+    index = BM25Index(PASSAGES)
+    retriever = GuardedRouterRetriever(retriever=index, k=2)
+    raw = await call(retriever, "invoices")
+    assert [(one.id, one.page_content, one.metadata["title"]) for one in raw] == [("a", "It sends invoices.", MARLOWE)]
+    assert [one.metadata["pss_score"] for one in raw] == [hit.score for hit in index.search("invoices", 2)]
+    found = await call(retriever, TALK)
+    hits = index.search_expanded(FOLLOW_UP, MARLOWE, 2, query_weight=2.0)
+    assert retriever.last_decision.card == MARLOWE  # which the index names
+    assert [(one.id, one.metadata["pss_score"]) for one in found] == [(hit.doc_id, hit.score) for hit in hits]
+    assert "year" in str([one.metadata for one in found])
+    assert retriever.last_decision.features["gap"] > 0
+    assert len(await call(retriever, TALK, k=3)) == 3
+
+
+def test_an_index_of_ours_says_what_it_is() -> None:
+    index = BM25Index(PASSAGES)
+    bound = NEVER.model_copy(update={"binding": Binding(index_id=index.index_id)})
+    retriever = GuardedRouterRetriever(retriever=index, k=2, certificate=bound)
+    retriever.invoke(TALK)
+    assert (retriever.last_decision.reason, retriever.last_decision.calibrated) == ("guarded", True)
+    with pytest.raises(ValidationError, match="give k"):
+        GuardedRouterRetriever(retriever=index)

@@ -1,13 +1,18 @@
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.bridge.pydantic import Field
 from llama_index.core.llms import MockLLM
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import IndexNode, MetadataMode, NodeWithScore, QueryBundle, TextNode
@@ -16,7 +21,10 @@ from llama_index.core.tools import RetrieverTool
 from pss_integrations.errors import IdentityConflict, InvalidInput, MissingIdentity, StateCorrupt
 from pss_integrations.identity import pss_session
 from pss_integrations.llama_index import GuardedRouterRetriever, SessionQueryBundle
-from pss_integrations.types import SessionKey
+from pss_integrations.retrieval import BM25Index
+from pss_integrations.routing import Binding, Certificate
+from pss_integrations.types import Passage, SessionKey
+from pss_integrations.vocabulary import Vocabulary
 
 ADA = SessionKey("ada", "s")
 WHO = {"user_id": "ada", "session_id": "s"}
@@ -73,7 +81,8 @@ async def test_an_unusable_clue_gives_the_raw_list(make, wrapped, mode: str, clu
 async def test_a_follow_up_searches_with_the_clue_and_keeps_scores(make, wrapped, mode: str) -> None:
     found = await run(mode, make(), QueryBundle(FOLLOW_UP, custom_embedding_strs=[FOLLOW_UP], embedding=[1.0]))
     assert [(one.node_id, one.score) for one in found] == [("x", 0.0), ("y", None)]
-    assert wrapped.calls == [(mode, QueryBundle(APPENDED, None, [APPENDED]))]
+    raw = (mode, QueryBundle(FOLLOW_UP, None, [FOLLOW_UP], [1.0]))
+    assert wrapped.calls == [raw, (mode, QueryBundle(APPENDED, None, [APPENDED]))]
 
 
 async def test_rrf_fuses_nodes_without_scores_on_copies(make, wrapped, mode: str) -> None:
@@ -156,7 +165,8 @@ async def test_the_session_reaches_threads_tools_and_the_loop(make_reader, wrapp
             assert ids(pool.submit(copy_context().run, retriever.retrieve, FOLLOW_UP).result()) == ["x", "y"]
         tool.call(FOLLOW_UP)
         await tool.acall(FOLLOW_UP)
-    assert [(mode, text.endswith(CLUE)) for mode, text in wrapped.searched[-2:]] == [("sync", True), ("async", True)]
+    said = [(mode, text.endswith(CLUE)) for mode, text in wrapped.searched[-4:]]
+    assert said == [("sync", False), ("sync", True), ("async", False), ("async", True)]
 
 
 async def test_bound_copies_keep_their_sessions_apart(make_reader, make_retriever, make_node) -> None:
@@ -193,7 +203,8 @@ async def test_errors_are_not_hidden(make, wrapped, mode: str) -> None:
     retriever._router._reader.error = StateCorrupt("truncated")
     with pytest.raises(StateCorrupt):
         await run(mode, retriever, FOLLOW_UP)
-    assert wrapped.calls == []
+    assert wrapped.searched == [(mode, FOLLOW_UP)]
+    assert retriever.last_decision is None
 
 
 async def test_the_loop_runs_on_while_a_clue_is_read(make_reader, wrapped) -> None:
@@ -219,7 +230,7 @@ def test_one_instance_works_in_two_event_loops(make) -> None:
 async def test_a_query_engine_answers_the_original_query(make, wrapped, mode: str) -> None:
     engine = RetrieverQueryEngine(make(), get_response_synthesizer(llm=MockLLM()))
     response = engine.query(FOLLOW_UP) if mode == "sync" else await engine.aquery(FOLLOW_UP)
-    assert wrapped.searched == [(mode, APPENDED)]
+    assert wrapped.searched == [(mode, FOLLOW_UP), (mode, APPENDED)]
     assert FOLLOW_UP in str(response)  # MockLLM answers with its prompt
     assert CLUE not in str(response)
     assert ids(response.source_nodes) == ["x", "y"]
@@ -246,8 +257,185 @@ async def test_index_nodes_are_followed_once_by_the_wrapped_one(make_reader, mak
 
 
 @pytest.mark.parametrize(
-    "options", [{"composition": "both"}, {"similarity_top_k": 0}, {"query_weight": 0}, {"on_missing_identity": ""}]
+    "options",
+    [
+        {"composition": "both"},
+        {"similarity_top_k": 0},
+        {"query_weight": 0},
+        {"on_missing_identity": ""},
+        {"routes": ("raw", "clue")},
+        {"kind": "fuzzy"},
+        {"certificate": "nowhere.json"},
+        {"top_k": 3},
+    ],
 )
 def test_options_are_checked_when_it_is_made(make, options: dict) -> None:
     with pytest.raises(InvalidInput):
         make(**options)
+
+
+# -- cards, routes and certificates --------------------------------------------------------------------------
+
+MARLOWE = "Marlowe billing"
+TALK = (ChatMessage(role="user", content=f"Tell me about {MARLOWE}."), ChatMessage(role="assistant", content="Yes?"))
+CARD_APPENDED = f"{FOLLOW_UP} {FOLLOW_UP} {MARLOWE}"
+NEVER = Certificate(weights={}, threshold=None)
+
+
+def asking(query: str = FOLLOW_UP) -> SessionQueryBundle:
+    return SessionQueryBundle(query, **WHO, chat_history=TALK)
+
+
+async def test_without_a_manager_live_messages_give_a_card(make_retriever, make_node, mode: str, events: list) -> None:
+    wrapped = make_retriever(found={CARD_APPENDED: [make_node("m", 0.5)]})
+    for explain in (False, True):
+        retriever = GuardedRouterRetriever(wrapped, vocabulary=Vocabulary([MARLOWE]), explain=explain)
+        assert ids(await run(mode, retriever, asking())) == ["m"]
+    assert ids(await run(mode, retriever, FOLLOW_UP)) == ids(wrapped.default)  # no identity is needed
+    plain, explained, bare = events
+    assert (plain.route, plain.reason, plain.calibrated, plain.supported) == ("card", "card", False, True)
+    assert plain.features == explained.features == {**plain.features, "refers": 1.0}
+    assert MARLOWE not in str(plain)
+    assert (explained.card, bare.card, bare.reason) == (MARLOWE, None, "nothing_to_add")
+
+
+async def test_routes_and_certificates_reach_the_router(make, wrapped, mode: str, tmp_path) -> None:
+    NEVER.save(tmp_path / "never.json")
+    for options, searched, reason in (
+        ({"routes": ("raw",)}, [FOLLOW_UP], "nothing_to_add"),
+        ({"routes": ("raw", "card")}, [FOLLOW_UP, CARD_APPENDED], "card"),
+        ({"query_weight": None, "routes": ("pss",)}, [FOLLOW_UP, APPENDED], "clue"),
+        ({"certificate": str(tmp_path / "never.json")}, [FOLLOW_UP, CARD_APPENDED, APPENDED], "guarded"),
+    ):
+        wrapped.calls.clear()
+        retriever = make(vocabulary=Vocabulary([MARLOWE]), **options)
+        await run(mode, retriever, asking())
+        assert [text for _, text in wrapped.searched] == searched
+        assert retriever.last_decision.reason == reason
+
+
+# -- reranking -----------------------------------------------------------------------------------------------
+
+
+class Backwards(BaseNodePostprocessor):
+    """Turns a list round, and writes scores on what it was given, as rerankers do."""
+
+    asked: list[str] = Field(default_factory=list)
+
+    def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None) -> Any:
+        self.asked.append(query_bundle.query_str)
+        for place, node in enumerate(nodes):
+            node.score = float(place)
+        return nodes[::-1]
+
+
+async def test_each_search_is_reranked_with_its_own_bundle(make, wrapped, mode: str) -> None:
+    reranker = Backwards()
+    retriever = make(node_postprocessors=[reranker])
+    found = await run(mode, retriever, FOLLOW_UP)
+    assert [(one.node_id, one.score) for one in found] == [("y", 1.0), ("x", 0.0)]
+    assert reranker.asked == [FOLLOW_UP, APPENDED]
+    assert [one.score for one in wrapped.found[APPENDED]] == [0.0, None]  # its own are as they were
+
+
+async def test_the_raw_route_returns_the_reranked_list(make, wrapped, mode: str) -> None:
+    reranker = Backwards()
+    found = await run(mode, make(node_postprocessors=[reranker], similarity_top_k=2), ON_ITS_OWN)
+    assert [(one.node_id, one.score) for one in found] == [("d4", 4.0), ("d3", 3.0)]
+    assert found[0].node is wrapped.default[4].node
+    assert wrapped.default[4].score == 0.6
+    assert reranker.asked == [ON_ITS_OWN]
+
+
+# -- bad wrapped retrievers ----------------------------------------------------------------------------------
+
+
+class Returns(BaseRetriever):
+    """Sync only; returns whatever it was told to."""
+
+    def __init__(self, found: Any) -> None:
+        super().__init__()
+        self.found, self.threads = found, list[threading.Thread]()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> Any:
+        self.threads.append(threading.current_thread())
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found(query_bundle.query_str) if callable(self.found) else self.found
+
+
+@pytest.mark.parametrize("found", [None, "text", 3, [None], [TextNode(text="no score")]])
+async def test_what_is_no_list_of_nodes_is_refused_or_left_out(make_reader, make_node, mode: str, found: Any) -> None:
+    for query in (FOLLOW_UP, ON_ITS_OWN):
+        retriever = GuardedRouterRetriever(Returns(found), make_reader({ADA: CLUE})).bind(**WHO)
+        with pytest.raises(InvalidInput, match="Returns must return a list of NodeWithScore"):
+            await run(mode, retriever, query)
+    wrapped = Returns(lambda text: found if CLUE in text else [make_node("a")])
+    retriever = GuardedRouterRetriever(wrapped, make_reader({ADA: CLUE})).bind(**WHO)
+    assert ids(await run(mode, retriever, FOLLOW_UP)) == ["a"]
+    assert retriever.last_decision.reason == "search_failed"
+
+
+async def test_what_the_wrapped_one_raises_is_raised_on_as_it_is(make_reader, mode: str) -> None:
+    error = TypeError("the index is away")
+    retriever = GuardedRouterRetriever(Returns(error), make_reader({ADA: CLUE})).bind(**WHO)
+    with pytest.raises(TypeError) as caught:
+        await run(mode, retriever, FOLLOW_UP)
+    assert caught.value is error
+
+
+async def test_a_sync_retriever_is_not_asked_in_the_event_loop(make_reader, make_node, mode: str) -> None:
+    wrapped = Returns([make_node("a")])
+    await run(mode, GuardedRouterRetriever(wrapped, make_reader({ADA: CLUE})).bind(**WHO), FOLLOW_UP)
+    assert [thread is threading.main_thread() for thread in wrapped.threads] == [mode == "sync"] * 2
+
+
+@given(
+    nodes=st.lists(st.tuples(st.text("ab", min_size=1, max_size=2), st.none() | st.floats(), st.text()), max_size=8),
+    query=st.text() | st.sampled_from(["設定", "🎉", "أين", "", FOLLOW_UP]),
+    k=st.none() | st.integers(1, 9),
+)
+def test_the_raw_route_is_the_wrapped_list_whatever_it_holds(nodes, query: str, k: int | None) -> None:
+    class Unseen(Returns):
+        def _handle_recursive_retrieval(self, query_bundle: QueryBundle, nodes: Any) -> Any:
+            return nodes  # LlamaIndex's own drops nodes of one id
+
+    wrapped = [NodeWithScore(node=TextNode(id_=id, text=text), score=score) for id, score, text in nodes]
+    found = GuardedRouterRetriever(Unseen(wrapped), similarity_top_k=k).retrieve(query)
+    assert len(found) == len(wrapped[:k])
+    assert all(one is other for one, other in zip(found, wrapped, strict=False))
+
+
+# -- an index of ours ----------------------------------------------------------------------------------------
+
+PASSAGES = [
+    Passage("a", "It sends invoices.", MARLOWE, {"year": 2020}),
+    Passage("b", "Nothing configures it."),
+    Passage("c", "the configuration"),
+]
+
+
+async def test_an_index_of_ours_needs_no_retriever_around_it(mode: str) -> None:
+    index = BM25Index(PASSAGES)
+    retriever = GuardedRouterRetriever(index, similarity_top_k=2)
+    (raw,) = await run(mode, retriever, "invoices")
+    assert (raw.node_id, raw.get_content(), raw.metadata) == (
+        "a",
+        "It sends invoices.",
+        {"year": 2020, "title": MARLOWE},
+    )
+    assert raw.score == index.search("invoices", 2)[0].score
+    found = await run(mode, retriever, asking())
+    hits = index.search_expanded(FOLLOW_UP, MARLOWE, 2, query_weight=2.0)
+    assert retriever.last_decision.card == MARLOWE
+    assert [(one.node_id, one.score) for one in found] == [(hit.doc_id, hit.score) for hit in hits]
+
+
+def test_an_index_of_ours_says_what_it_is() -> None:
+    index = BM25Index(PASSAGES)
+    bound = NEVER.model_copy(update={"binding": Binding(index_id=index.index_id)})
+    retriever = GuardedRouterRetriever(index, similarity_top_k=2, certificate=bound)
+    retriever.retrieve(asking())
+    assert (retriever.last_decision.reason, retriever.last_decision.calibrated) == ("guarded", True)
+    with pytest.raises(InvalidInput, match="give similarity_top_k"):
+        GuardedRouterRetriever(index)

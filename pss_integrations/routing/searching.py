@@ -1,0 +1,34 @@
+"""One of our own indexes under a router: what it says of itself, and how it is searched for a wording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pss_integrations.protocols import ExpandingSearcher
+from pss_integrations.routing.router import RouterOptions
+from pss_integrations.routing.wording import Wording
+from pss_integrations.types import Hit
+
+_KNOWN = ("kind", "vocabulary", "index_id")
+
+
+def router_options(searched: object, given: Mapping[str, Any]) -> RouterOptions:
+    """Return the options of a router around something: those given, else what an index of ours says of itself.
+
+    :param searched: An index, or anything else, which says nothing.
+    :param given: Options by name; ``None`` leaves one open.
+    """
+    is_ours = isinstance(searched, ExpandingSearcher)
+    own = {name: getattr(searched, name) for name in _KNOWN if is_ours and hasattr(searched, name)}
+    return cast("RouterOptions", own | {name: value for name, value in given.items() if value is not None})
+
+
+def find(searcher: ExpandingSearcher, wording: Wording, k: int) -> list[Hit]:
+    """Search an index for a wording; query and added text weigh as the wording says.
+
+    :param k: The most hits to return, a positive int.
+    """
+    if not wording.query:
+        return searcher.search(wording.text, k)
+    return searcher.search_expanded(wording.query, wording.added, k, query_weight=wording.weight)
