@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pss_integrations.text import tokenize
-from pss_integrations.types import ClueTarget, Message
+from pss_integrations.types import Clue, ClueTarget, Message
 
 State = tuple[ClueTarget, ...]
 
@@ -19,8 +19,11 @@ class Oracle:
     def zero(self) -> State:
         return ()
 
-    def read(self, requests: Sequence[tuple[State, Sequence[str]]]) -> list[list[str]]:
-        return [[self.clue(state, query) for query in queries] for state, queries in requests]
+    def read(self, requests: Sequence[tuple[State, Sequence[str]]]) -> list[list[Clue]]:
+        return [
+            [Clue(self.clue(state, query), (0.0,), 1, "oracle", finished=True) for query in queries]
+            for state, queries in requests
+        ]
 
     def count_tokens(self, text: str) -> int:
         return len(text) // 4
@@ -53,5 +56,5 @@ class SwappedStates(Oracle):
 class LeakingReads(Oracle):
     """Reads the whole batch with the state that was bound first."""
 
-    def read(self, requests: Sequence[tuple[State, Sequence[str]]]) -> list[list[str]]:
+    def read(self, requests: Sequence[tuple[State, Sequence[str]]]) -> list[list[Clue]]:
         return super().read([(requests[0][0], queries) for _, queries in requests])

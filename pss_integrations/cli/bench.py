@@ -134,6 +134,14 @@ def beliefs(quick: Quick = False, as_json: Json = False) -> None:
     _print(bench_beliefs(quick=quick, tell=say), as_json)
 
 
+@app.command()
+def routing(quick: Quick = False, as_json: Json = False) -> None:
+    """Time what the router adds to its searches and its read, over 10,000 passages; no model is needed."""
+    from pss_integrations.evaluation.bench_routing import bench_routing
+
+    _print(bench_routing(quick=quick, tell=say), as_json)
+
+
 @app.command("paper-shapes")
 def paper_shapes(
     quick: Quick = False,

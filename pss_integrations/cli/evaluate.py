@@ -51,6 +51,7 @@ QueryWeight = Annotated[
 ]
 _BOTH = [Searcher.bm25, Searcher.minilm]
 _RUNS = Path("runs")
+_QUICK_SESSIONS = 3
 
 
 @app.command("pss320")
@@ -113,7 +114,10 @@ def run_krecords(
 
 @app.command("sessions")
 def run_sessions(
-    data: Annotated[Path, typer.Argument(help="A folder with sessions.jsonl and corpus.jsonl.")],
+    data: Annotated[Path, typer.Option("--data", help="A folder with sessions.jsonl and corpus.jsonl.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="BM25; text arms everywhere, arms with a state on three sessions.")
+    ] = False,
     sessions: Annotated[
         int | None,
         typer.Option("--sessions", min=2, help="A fixed choice of so many, by hash. [default: all; 60 of dstc11]"),
@@ -132,14 +136,22 @@ def run_sessions(
     cache: Cache = None,
     as_json: Json = False,
 ) -> None:
-    """Run recorded conversations. The record holds their questions and the clues: it is as private as they are."""
+    """Run recorded conversations. The record holds their questions and the clues: it is as private as they are.
+
+    A quick run leaves two records: of text arms over all sessions and probes, and of a few sessions with states.
+    """
     from pss_integrations.evaluation import suites
     from pss_integrations.evaluation.datasets import load_sessions
 
     loaded = load_sessions(data)
-    with _setup(searcher, query_weight, backbone, device, dtype, cache) as setup:
-        record = suites.run_recorded(setup, loaded, sessions=sessions, states=states, k=k)
-    _finish(record, out, as_json)
+    searchers = [Searcher.bm25] if quick else searcher
+    with _setup(searchers, query_weight, backbone, device, dtype, cache) as setup:
+        if not quick:
+            _finish(suites.run_recorded(setup, loaded, sessions=sessions, states=states, k=k), out, as_json)
+            return
+        texts = suites.run_recorded(setup, loaded, sessions=sessions, states=False, k=k)
+        few = suites.run_recorded(setup, loaded, sessions=_QUICK_SESSIONS, states=True, k=k, every_state=False)
+    _finish_quick(texts, few, out, as_json)
 
 
 @app.command("precisionmembench")
@@ -306,6 +318,24 @@ def _setup(
 
 def _finish(record: RunRecord, out: Path, as_json: bool) -> None:
     _print(record, record.save(out).parent, as_json)
+
+
+def _finish_quick(texts: RunRecord, few: RunRecord, out: Path, as_json: bool) -> None:
+    """Save both records, and print every arm with the numbers that it was run on: those with a state on few."""
+    from pss_integrations.evaluation.analysis import summary
+
+    folders = [str(texts.save(out).parent), str(few.save(out / "states").parent)]
+    found, with_state = summary(texts), summary(few)
+    arms = {searcher: {**with_state["arms"][searcher], **found["arms"][searcher]} for searcher in texts.searchers}
+    if as_json:
+        print_json({**found, "arms": arms, "folders": folders})
+        return
+    for searcher, figures in arms.items():
+        print_table(
+            [searcher, f"{found['metric']} {found['focus'] or ''}", "sessions", "probes"],
+            [[arm, f"{one['mean']:.3f}", one["sessions"], one["probes"]] for arm, one in figures.items()],
+        )
+    say(f"Records: {', '.join(folders)}")
 
 
 def _print(record: RunRecord, folder: Path, as_json: bool) -> None:

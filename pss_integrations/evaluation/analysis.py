@@ -29,10 +29,12 @@ class Scores:
     """One value per session: its mean over the probes with evidence.
 
     :param groups: The source group of each of the sessions.
+    :param probes: Number of probes.
     """
 
     values: tuple[float, ...]
     groups: tuple[str, ...]
+    probes: int
 
     @property
     def mean(self) -> float:
@@ -78,6 +80,7 @@ def scores(
     return Scores(
         tuple(sum(values) / len(values) for values in of_session.values()),
         tuple(record.sessions[number].group for number in of_session),
+        len(probes),
     )
 
 
@@ -98,7 +101,7 @@ def summary(record: RunRecord) -> dict[str, Any]:
         "focus": record.focus,
         "sessions": len(record.sessions),
         "arms": {
-            searcher: {arm: _plain(scores(record, searcher, arm, category=record.focus)) for arm in record.arms}
+            searcher: {arm: plain(scores(record, searcher, arm, category=record.focus)) for arm in record.arms}
             for searcher in record.searchers
         },
         "families": [
@@ -143,10 +146,11 @@ def _probes(record: RunRecord) -> list[ProbeRecord]:
     return [probe for session in record.sessions for probe in session.probes]
 
 
-def _plain(one: Scores) -> dict[str, float]:
+def plain(one: Scores) -> dict[str, float]:
+    """Return mean, interval and numbers as plain data."""
     interval = one.interval()
     bounds = {"low": round(interval.low, 4), "high": round(interval.high, 4)} if interval else {}
-    return {"mean": round(one.mean, 4), **bounds}
+    return {"mean": round(one.mean, 4), **bounds, "sessions": len(one.values), "probes": one.probes}
 
 
 def _as_result(ranks: Ranks) -> Result:

@@ -1,66 +1,33 @@
 """The arms of an evaluation: what each sends to the searcher. Adding one is adding a line to a table.
 
-An arm sends one or more searches, each a query and a text that expands it; the rankings of several are fused.
+An arm sends one or more wordings, each a query and a text that expands it; the rankings of several are fused.
 A clue that is blank, or a session without a state, leaves the query alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
 
 from pss_integrations.evaluation.controls import STATES
 from pss_integrations.evaluation.pss320 import UNSUPPORTED
-from pss_integrations.evaluation.subjects import Asked, Subject
-from pss_integrations.routing.guard import is_self_contained, is_usable_clue
+from pss_integrations.evaluation.routed import ROUTED_ARMS
+from pss_integrations.evaluation.turns import Arm, Sent, Turn
+from pss_integrations.routing.rules import is_self_contained, is_usable_clue
+from pss_integrations.routing.wording import Wording
 from pss_integrations.text import identifiers, names
 from pss_integrations.types import COMPOSITIONS
-
-Sent: TypeAlias = tuple[tuple[str, str], ...]
 
 CARD_TOKENS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What an arm may use.
-
-    :param clue: What the arm's state wrote; blank if it has none.
-    :param count_tokens: The backbone's count of a text's tokens.
-    """
-
-    subject: Subject
-    asked: Asked
-    clue: str
-    count_tokens: Callable[[str], int]
-
-    @property
-    def query(self) -> str:
-        """The probe's own words."""
-        return self.asked.probe.query
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """One way to search.
-
-    :param name: Its name in tables.
-    :param send: What it searches for.
-    :param state: The state whose clue it reads, a key of :data:`~pss_integrations.evaluation.controls.STATES`.
-    """
-
-    name: str
-    send: Callable[[Turn], Sent]
-    state: str | None = None
-
-
-def compose(composition: str, query: str, added: str) -> Sent:
-    """Put a query and what is added to it together: ``"replace"``, ``"append"`` or ``"rrf"``."""
+def compose(composition: str, turn: Turn, added: str) -> Sent:
+    """Put the query and what is added to it together: ``"replace"``, ``"append"`` or ``"rrf"``."""
+    raw, alone = Wording(turn.query), Wording(added)
     if not added.strip():
-        return ((query, ""),)
-    return {"replace": ((added, ""),), "append": ((query, added),), "rrf": ((query, ""), (added, ""))}[composition]
+        return (raw,)
+    both = Wording(turn.query, added, turn.query_weight)
+    return {"replace": (alone,), "append": (both,), "rrf": (raw, alone)}[composition]
 
 
 def card(turn: Turn) -> str:
@@ -89,23 +56,23 @@ def _fitting(words: Sequence[str], turn: Turn) -> list[str]:
 
 def _gold(turn: Turn) -> Sent:
     rewrite = turn.asked.probe.gold_rewrite
-    return ((turn.query if rewrite == UNSUPPORTED else rewrite, ""),)
+    return (Wording(turn.query if rewrite == UNSUPPORTED else rewrite),)
 
 
 def _history(turn: Turn, roles: frozenset[str]) -> Sent:
     # Newest first: an encoder that cuts long texts keeps what was said last.
     newest = [one.text for one in reversed(turn.asked.history) if one.role in roles]
-    return compose("append", turn.query, "\n".join(newest))
+    return compose("append", turn, "\n".join(newest))
 
 
 def _record_wise(turn: Turn) -> Sent:
-    return tuple((record, "") for record in turn.subject.records) or ((turn.query, ""),)
+    return tuple(map(Wording, turn.subject.records)) or (Wording(turn.query),)
 
 
 def _guarded(turn: Turn) -> Sent:
     """The router's rule: a query that needs no session, or a clue that says nothing, leaves the query alone."""
     used = not is_self_contained(turn.query) and is_usable_clue(turn.clue, turn.query)
-    return compose("append", turn.query, turn.clue if used else "")
+    return compose("append", turn, turn.clue if used else "")
 
 
 _EVERYBODY = frozenset({"user", "assistant", "system", "tool"})
@@ -113,16 +80,16 @@ _EVERYBODY = frozenset({"user", "assistant", "system", "tool"})
 TEXT_ARMS: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
-        Arm("raw", lambda turn: ((turn.query, ""),)),
+        Arm("raw", lambda turn: (Wording(turn.query),)),
         Arm("gold", _gold),
         *(
-            Arm(f"{make.__name__}/{how}", lambda turn, make=make, how=how: compose(how, turn.query, make(turn)))
+            Arm(f"{make.__name__}/{how}", lambda turn, make=make, how=how: compose(how, turn, make(turn)))
             for make in (card, target_card)
             for how in COMPOSITIONS
         ),
         Arm("full_history", lambda turn: _history(turn, _EVERYBODY)),
         Arm("user_history", lambda turn: _history(turn, frozenset({"user"}))),
-        Arm("concatenation", lambda turn: compose("replace", turn.query, " ".join(turn.subject.records))),
+        Arm("concatenation", lambda turn: compose("replace", turn, " ".join(turn.subject.records))),
         Arm("record_rrf", _record_wise),
     )
 }
@@ -132,14 +99,14 @@ STATE_ARMS: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
         *(
-            Arm(f"{state}/{how}", lambda turn, how=how: compose(how, turn.query, turn.clue), state)
+            Arm(f"{state}/{how}", lambda turn, how=how: compose(how, turn, turn.clue), state)
             for state in STATES
             for how in COMPOSITIONS
         ),
         Arm("guarded/append", _guarded, "correct"),
     )
 }
-"""Arms that read a state, by name: ``<state>/<composition>``, and the router with its uncalibrated guard."""
+"""Arms that read a state, by name: ``<state>/<composition>``, and the two rules over text as a guard."""
 
-ARMS: Mapping[str, Arm] = {**TEXT_ARMS, **STATE_ARMS}
+ARMS: Mapping[str, Arm] = {**TEXT_ARMS, **STATE_ARMS, **ROUTED_ARMS}
 """Every arm by name."""

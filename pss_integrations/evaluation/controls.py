@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from pss_integrations.evaluation.subjects import Subject
 from pss_integrations.states.targets import TargetBuilder
-from pss_integrations.types import ClueTarget, Message
+from pss_integrations.types import Clue, ClueTarget, Message
 
 
 class StateSource(Protocol):
@@ -40,7 +40,7 @@ class StateSource(Protocol):
         """Return the state that changes nothing."""
         ...
 
-    def read(self, requests: Sequence[tuple[Any, Sequence[str]]]) -> list[list[str]]:
+    def read(self, requests: Sequence[tuple[Any, Sequence[str]]]) -> list[list[Clue]]:
         """Write a clue for each query from its state, one list per request."""
         ...
 

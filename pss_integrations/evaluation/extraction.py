@@ -1,6 +1,6 @@
 """How well beliefs are taken from conversations, against dialogues with the beliefs that a reader would keep.
 
-Half of the dialogues, ``dev``, was looked at when the rules were written; ``heldout`` was not.
+Those of ``dev`` were looked at when the rules were written; those of ``heldout`` were not.
 """
 
 from __future__ import annotations

@@ -6,17 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pss_integrations.evaluation.arms import Arm, Sent, Turn
 from pss_integrations.evaluation.controls import STATES, Cast
 from pss_integrations.evaluation.metrics import group_ranks
 from pss_integrations.evaluation.record import ProbeRecord, SessionRecord
 from pss_integrations.evaluation.subjects import Asked
-from pss_integrations.protocols import ExpandingSearcher
+from pss_integrations.evaluation.turns import Arm, Sent, Turn
 from pss_integrations.retrieval.fusion import reciprocal_rank_fusion
+from pss_integrations.retrieval.index import PassageIndex
+from pss_integrations.routing.wording import Wording
+from pss_integrations.types import Clue, Hit
 
 Tell = Callable[[str, int, int], None]
-_Found: TypeAlias = Mapping[str, dict[tuple[str, str], list[str]]]
-"""Searcher name to what was searched for to what was found, in one session."""
+_Found: TypeAlias = dict[Wording, list[Hit]]
+"""What was searched for to what was found, in one session."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Runner:
 
     cast: Cast
     arms: Sequence[Arm]
-    searchers: Mapping[str, ExpandingSearcher]
+    searchers: Mapping[str, PassageIndex]
     count_tokens: Callable[[str], int]
     depth: int = 100
     query_weight: float = 1.0
@@ -58,7 +60,7 @@ class Runner:
         tell("reading")
         clues = self._read(states, [asked.probe.query for asked in subject.asked])
         tell("searching")
-        found: _Found = {name: {} for name in self.searchers}
+        found: dict[str, _Found] = {name: {} for name in self.searchers}
         return SessionRecord(
             session_id=subject.session_id,
             group=subject.group,
@@ -69,39 +71,80 @@ class Runner:
             ],
         )
 
-    def _read(self, states: Mapping[str, Any], queries: Sequence[str]) -> dict[str, list[str]]:
-        """Per state a clue for each query; blank where there is no state."""
+    def _read(self, states: Mapping[str, Any], queries: Sequence[str]) -> dict[str, Sequence[Clue | None]]:
+        """Per state a clue for each query; ``None`` where there is no state."""
         written = {name: state for name, state in states.items() if state is not None}
-        texts = self.cast.source.read([(state, queries) for state in written.values()])
-        return {name: [""] * len(queries) for name in states} | dict(zip(written, texts, strict=True))
+        clues = self.cast.source.read([(state, queries) for state in written.values()])
+        none: dict[str, Sequence[Clue | None]] = {name: [None] * len(queries) for name in states}
+        return none | dict(zip(written, clues, strict=True))
 
-    def _probe(self, number: int, asked: Asked, clues: Mapping[str, str], found: _Found) -> ProbeRecord:
-        probe, subject = asked.probe, self.cast.subjects[number]
-        sent = {
-            arm.name: arm.send(Turn(subject, asked, clues[arm.state] if arm.state else "", self.count_tokens))
-            for arm in self.arms
-        }
-        rankings = {
-            name: {one: self._search(name, one, found[name]) for one in set(sent.values())}
-            for name in (self.searchers if probe.evidence else ())
-        }
+    def _probe(
+        self, number: int, asked: Asked, clues: Mapping[str, Clue | None], found: Mapping[str, _Found]
+    ) -> ProbeRecord:
+        probe = asked.probe
+        sent = {name: self._sent(name, number, asked, clues, found[name]) for name in self.searchers}
         return ProbeRecord(
             query=probe.query,
             category=probe.category,
             groups=len(probe.evidence),
-            clues=clues,
-            left_alone=[name for name, one in sent.items() if one == ((probe.query, ""),)],
+            clues={name: clue.text if clue else "" for name, clue in clues.items()},
+            left_alone=[
+                arm.name
+                for arm in self.arms
+                if not arm.best_of and all(one[arm.name] == (Wording(probe.query),) for one in sent.values())
+            ],
             ranks={
-                searcher: {arm: list(group_ranks(ranking[one], probe.evidence)) for arm, one in sent.items()}
-                for searcher, ranking in rankings.items()
+                name: self._ranks(name, sent[name], probe.evidence, found[name])
+                for name in (self.searchers if probe.evidence else ())
             },
         )
 
-    def _search(self, name: str, sent: Sent, found: dict[tuple[str, str], list[str]]) -> list[str]:
-        """Search for each part, once in a session, and fuse."""
-        for part in sent:
-            if part not in found:
-                hits = self.searchers[name].search_expanded(*part, self.depth, query_weight=self.query_weight)
-                found[part] = [hit.doc_id for hit in hits]
-        fused = reciprocal_rank_fusion([found[part] for part in sent], key=str)
+    def _sent(
+        self, name: str, number: int, asked: Asked, clues: Mapping[str, Clue | None], found: _Found
+    ) -> dict[str, Sent]:
+        """What each arm sends to a searcher."""
+        index = self.searchers[name]
+        return {
+            arm.name: arm.send(
+                Turn(
+                    self.cast.subjects[number],
+                    asked,
+                    clues[arm.state] if arm.state else None,
+                    self.count_tokens,
+                    find=lambda wording: self._find(name, wording, found),
+                    kind=index.kind,
+                    vocabulary=index.vocabulary,
+                    query_weight=self.query_weight,
+                )
+            )
+            for arm in self.arms
+        }
+
+    def _ranks(
+        self, name: str, sent: Mapping[str, Sent], evidence: Sequence[frozenset[str]], found: _Found
+    ) -> dict[str, list[int | None]]:
+        rankings = {one: self._ranking(name, one, found) for one in {*sent.values()}}
+        ranks = {arm: list(group_ranks(rankings[one], evidence)) for arm, one in sent.items()}
+        for arm in self.arms:
+            if arm.best_of:
+                ranks[arm.name] = max((ranks[one] for one in arm.best_of), key=_goodness)
+        return ranks
+
+    def _find(self, name: str, wording: Wording, found: _Found) -> list[Hit]:
+        """Search, once in a session for the same wording."""
+        if wording not in found:
+            found[wording] = self.searchers[name].search_expanded(
+                wording.query, wording.added, self.depth, query_weight=wording.weight
+            )
+        return found[wording]
+
+    def _ranking(self, name: str, sent: Sent, found: _Found) -> list[str]:
+        """Search for each wording, and fuse."""
+        rankings = [[hit.doc_id for hit in self._find(name, wording, found)] for wording in sent]
+        fused = reciprocal_rank_fusion(rankings, key=str)
         return [doc_id for doc_id, _ in fused][: self.depth]
+
+
+def _goodness(ranks: Sequence[int | None]) -> float:
+    """Sum of reciprocal ranks."""
+    return sum(1 / rank for rank in ranks if rank is not None)

@@ -3,7 +3,7 @@
 ::
 
     <directory>/<engine>/states/<digest>.safetensors   a state by what it was written from, with how it was written
-                         clues/<digest>.json           the clues of one batch of reads, by the states' own content
+                         reads/<digest>.json           the clues of one batch of reads, by the states' own content
 
 ``<engine>`` is a hash of everything else that they depend on: backbone, configuration, device, library versions, and
 the source of the modules that write and read.
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -34,9 +35,10 @@ from pss_integrations.states.compiler import Progress
 from pss_integrations.states.config import READ_ROWS, CompileConfig
 from pss_integrations.states.reader import decode, prompt_tokens
 from pss_integrations.states.steps import finish
-from pss_integrations.types import ClueTarget, Message
+from pss_integrations.types import Clue, ClueTarget, Message
 
 _LANES = 8
+_CLUES = TypeAdapter(list[list[Clue]])
 _SOURCES = "backbone compiler config engine history layout loss lora optimizer reader rows schedule split steps".split()
 
 
@@ -118,35 +120,44 @@ class CachedStates:
         vector = torch.zeros(self.engine.bank.layout.numel, dtype=self.engine.bank.dtype)
         return WrittenState(vector, {})
 
-    def read(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[str]]:
+    def read(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[Clue]]:
         """Write a clue for each query from its state, all in as few batches as the lanes allow."""
-        clues = list[list[str]]()
+        clues = list[list[Clue]]()
         for at in range(0, len(requests), _LANES):
             clues += self._read_batch(requests[at : at + _LANES])
         return clues
 
-    def _read_batch(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[str]]:
+    def _read_batch(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[Clue]]:
         asked = [[state.digest, list(queries)] for state, queries in requests]
-        path = self._directory / "clues" / f"{_digest(asked)}.json"
+        path = self._directory / "reads" / f"{_digest(asked)}.json"
         if not path.exists():
-            _write(path, json.dumps(self._decode(requests)).encode())
-        return json.loads(path.read_bytes())
+            _write(path, _CLUES.dump_json(self._decode(requests)))
+        return _CLUES.validate_json(path.read_bytes())
 
-    def _decode(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[str]]:
+    def _decode(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[Clue]]:
         backbone, bank = self.engine.backbone, self.engine.bank
         rows = [(lane, prompt_tokens(backbone, query)) for lane, (_, some) in enumerate(requests, 1) for query in some]
-        texts = list[str]()
+        clues = list[Clue]()
         try:
             for lane, (state, _) in enumerate(requests, 1):
                 bank.bind(lane, state.vector)
             for at in range(0, len(rows), READ_ROWS):
                 lanes, prompts = zip(*rows[at : at + READ_ROWS], strict=True)
                 decoded = finish(decode(backbone, bank, lanes, prompts, self.engine.config.max_clue_tokens))
-                texts += [backbone.decode(row.tokens).strip() for row in decoded]
+                clues += [
+                    Clue(
+                        backbone.decode(row.tokens).strip(),
+                        tuple(row.logprobs),
+                        prompt_tokens=len(prompt),
+                        state_id=requests[lane - 1][0].digest,
+                        finished=row.finished,
+                    )
+                    for lane, prompt, row in zip(lanes, prompts, decoded, strict=True)
+                ]
         finally:
             for lane in range(1, len(requests) + 1):
                 bank.unbind(lane)
-        left = iter(texts)
+        left = iter(clues)
         return [[next(left) for _ in queries] for _, queries in requests]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.evaluation import krecords, pss320
-from pss_integrations.evaluation.arms import ARMS, CARD_TOKENS, TEXT_ARMS
+from pss_integrations.evaluation.arms import ARMS, CARD_TOKENS
 from pss_integrations.evaluation.controls import Cast, StateSource
 from pss_integrations.evaluation.datasets import SessionData
 from pss_integrations.evaluation.pss320 import Benchmark
@@ -25,18 +25,20 @@ from pss_integrations.evaluation.subjects import (
     from_pss320,
     from_recorded,
 )
-from pss_integrations.protocols import Embedder, ExpandingSearcher
+from pss_integrations.protocols import Embedder
 from pss_integrations.retrieval import BM25Index, ChromaIndex
+from pss_integrations.retrieval.index import PassageIndex
 from pss_integrations.states.history_targets import HistoryTargets
 from pss_integrations.types import Passage, Role
 
-SearcherFactory = Callable[[Sequence[Passage]], ExpandingSearcher]
+SearcherFactory = Callable[[Sequence[Passage]], PassageIndex]
 
 POOL: Final = 320
 RECORD_COUNTS: Final = (1, 2, 4, 8, 16, 32)
 _DEVELOPMENT_SESSIONS: Final[Mapping[str, int]] = {"dstc11": 60}
 _QUICK_STATES: Final = ("correct", "matched_wrong", "shuffled", "zero")
 _RECORD_STATES: Final = ("correct", "matched_wrong")
+_RECORDED_STATES: Final = ("correct", "history_targets", "matched_wrong", "shuffled", "zero")
 _EVERYBODY: Final[frozenset[Role]] = frozenset({"user", "system", "assistant"})
 
 _CAUSAL: Final = Family(
@@ -107,7 +109,7 @@ class Setup:
     tell: Tell
     query_weight: float = 1.0
 
-    def index(self, passages: Sequence[Passage]) -> dict[str, ExpandingSearcher]:
+    def index(self, passages: Sequence[Passage]) -> dict[str, PassageIndex]:
         """Make every searcher of one pool."""
         self.tell(f"indexing {len(passages)} passages", 0, 1)
         return {name: make(passages) for name, make in self.searchers.items()}
@@ -115,7 +117,7 @@ class Setup:
     def run(
         self,
         subjects: Sequence[Subject],
-        indexes: Mapping[str, ExpandingSearcher],
+        indexes: Mapping[str, PassageIndex],
         arms: Sequence[str],
         history: HistoryTargets,
     ) -> list[SessionRecord]:
@@ -211,21 +213,26 @@ def run_krecords(setup: Setup, *, counts: Sequence[int], groups: int, seed: int)
     return setup.record("krecords", found, RECORD_FAMILIES, arms, metric="All-Recall", k=4, focus=_K16, config=config)
 
 
-def run_recorded(setup: Setup, data: SessionData, *, sessions: int | None, states: bool, k: int) -> RunRecord:
+def run_recorded(
+    setup: Setup, data: SessionData, *, sessions: int | None, states: bool, k: int, every_state: bool = True
+) -> RunRecord:
     """Run recorded conversations: targets from the messages alone, assistant text trusted.
 
     :param sessions: A fixed choice of so many sessions, by hash; 60 of DSTC11 and all of others by default.
     :param states: Whether to compile states; without, only the text arms are run, on the probes before a cut too.
     :param k: Cut-off of the primary metric, Recall.
+    :param every_state: Also the states without a vocabulary and the deliberately wrong ones.
     """
-    builder = HistoryTargets(trusted_roles=_EVERYBODY)
+    guessing = HistoryTargets(trusted_roles=_EVERYBODY)
+    indexes = setup.index(data.passages)
+    vocabulary = next(iter(indexes.values())).vocabulary
     count = sessions or _DEVELOPMENT_SESSIONS.get(data.name, len(data.sessions))
     data = replace(data, sessions=tuple(development_subset(data.sessions, count)))
-    subjects = from_recorded(data, builder, all_probes=not states)
+    subjects = from_recorded(data, replace(guessing, vocabulary=vocabulary), all_probes=not states)
     if len(subjects) < 2:
         raise InvalidInput(f"{data.name} has {len(subjects)} sessions with probes to ask: at least 2 are needed")
-    arms = _arms_of(_QUICK_STATES) if states else list(TEXT_ARMS)
-    found = setup.run(subjects, setup.index(data.passages), arms, builder)
+    arms = _arms_of((_RECORDED_STATES if every_state else ("correct",)) if states else ())
+    found = setup.run(subjects, indexes, arms, guessing)
     digest = sha256("\n".join(map(repr, (*data.sessions, len(data.passages)))).encode()).hexdigest()
     config = {"data": digest, "sessions": len(subjects), "states": states, "trusted_roles": sorted(_EVERYBODY)}
     return setup.record(
@@ -233,7 +240,7 @@ def run_recorded(setup: Setup, data: SessionData, *, sessions: int | None, state
     )
 
 
-def bm25(passages: Sequence[Passage]) -> ExpandingSearcher:
+def bm25(passages: Sequence[Passage]) -> PassageIndex:
     """Full-text search."""
     return BM25Index(passages)
 
@@ -252,7 +259,12 @@ def _audit(benchmark: Benchmark, subjects: Sequence[Subject]) -> None:
 
 def _arms_of(states: Sequence[str]) -> list[str]:
     """Names of the arms without a state, and of those that read one of these."""
-    return [name for name, arm in ARMS.items() if arm.state is None or arm.state in states]
+    has_clue = {name for name, arm in ARMS.items() if arm.state}
+    return [
+        name
+        for name, arm in ARMS.items()
+        if (arm.state is None or arm.state in states) and (states or has_clue.isdisjoint(arm.best_of))
+    ]
 
 
 def _with_category(subject: Subject, category: str) -> Subject:
