@@ -139,8 +139,9 @@ def calibrate(
     usable = _usable(total, reads)
     engine = _engine_of(reads, [key for key, _ in usable if key])
     builder = builder or HistoryTargets(vocabulary=options.get("vocabulary"), max_targets=_TARGETS)
-    weight = options.get("query_weight") or PLANS[options.get("kind", "unknown")].clue_weight
-    asking = _Asking(router, search, hit, weight)
+    plan = PLANS[options.get("kind", "unknown")]
+    fixed = options.get("query_weight")
+    asking = _Asking(router, search, hit, lambda clue: fixed or plan.weight("pss", clue))
     for done, (key, messages) in enumerate(usable, start=1):
         asking.ask_session(AskedSession.of(key, messages, builder, taught(key) if taught and key else ()), texts)
         if progress:
@@ -172,7 +173,7 @@ class _Asking(Generic[DocumentT]):
     router: Router[DocumentT]
     search: Search
     hit: Callable[[DocumentT], Hit]
-    clue_weight: float
+    weigh: Callable[[str], float]
     sessions: list[AskedSession] = field(default_factory=list[AskedSession])
     asked: list[_Asked] = field(default_factory=list[_Asked])
 
@@ -199,7 +200,7 @@ class _Asking(Generic[DocumentT]):
         history = session.messages if messages is None else messages
         raw, candidates = self.router.observe(query, session.key, self.search, messages=history)
         if candidates:
-            wanted = self._ids(self.search(Wording(query, clue, self.clue_weight), "pss")) if clue else set[str]()
+            wanted = self._ids(self.search(Wording(query, clue, self.weigh(clue)), "pss")) if clue else set[str]()
             missed = wanted - self._ids(raw)
             gains = [
                 (len(missed & found) - len((wanted - missed) - found)) / len(wanted) if wanted else 0.0

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 
 from pss_integrations.routing.rules import refers_back
+from pss_integrations.routing.wording import is_exact
 from pss_integrations.text import content_words, identifiers, names, tokenize
 from pss_integrations.types import Clue, Hit
 from pss_integrations.vocabulary import Vocabulary
@@ -24,10 +25,16 @@ QUERY_FEATURES = frozenset({"words", "scope", "refers", "asks", "foreign"})
 TOP = 5
 """So many hits of a search are looked at."""
 _ASKS = re.compile(
-    r"\?|\A\W*(?:(?:and|but|so|ok|okay|also|hey|hi|well)\W+)*(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|"
-    r"do(?!\s+(?:it|that|this|so)\b)|does|did|has|have|had|can|could|will|would|should|tell|show|list|find|explain|describe|remind|give)\b",
-    re.IGNORECASE,
+    r"""
+    \? | \A\W*(?:(?: and | but | so | ok | okay | also | hey | hi | well )\W+)*
+      (?: who | whom | whose | what | which | when | where | why | how
+        | is | are | was | were | do(?!\s+(?: it | that | this | so )\b) | does | did | has | have | had | can | could
+        | will | would | should | tell | show | list | find | explain | describe | remind | give )\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
+# What only the session knows, though nothing was said before that it refers to: no reference back for the rule.
+_SHARED = re.compile(r"\b(?:our|ours|us|my|current|currently|present|former|in\s+use|in\s+force)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +43,12 @@ class Features:
 
     :param words: Content words of the query.
     :param scope: Names and identifiers in the query.
-    :param refers: 1.0 if the query refers back ("it", "the previous one").
+    :param refers: 1.0 if the query refers back ("it", "the previous one"), or to what is shared ("our", "in use").
     :param asks: 1.0 if it asks for something.
     :param foreign: Share of its letters that are not Latin.
     :param raw_coverage: Share of its content words, by rarity, that the best raw hit holds.
     :param added: Tokens that the candidate adds.
+    :param exact: 1.0 if it adds an identifier with a letter and a digit in it, such as a version.
     :param coverage: Share of the query's content words that the best hit of the candidate holds.
     :param grounding: Share of the added tokens that the best hit of the candidate holds.
     :param support: The same of both at once: the better of a hit's two shares never makes up for the worse.
@@ -61,6 +69,7 @@ class Features:
     foreign: float
     raw_coverage: float = 0.0
     added: float = 0.0
+    exact: float = 0.0
     coverage: float = 0.0
     grounding: float = 0.0
     support: float = 0.0
@@ -84,7 +93,7 @@ def of_query(query: str) -> Features:
     return Features(
         words=len(set(content_words(query))),
         scope=len({*names(query), *identifiers(query)}),
-        refers=float(refers_back(query)),
+        refers=float(refers_back(query) or _SHARED.search(query) is not None),
         asks=float(_ASKS.search(query) is not None),
         foreign=sum(not _is_latin(char) for char in letters) / len(letters) if letters else 0.0,
     )
@@ -111,6 +120,7 @@ def with_candidate(
     return replace(
         features,
         added=len(given),
+        exact=float(is_exact(added)),
         coverage=max((covered for covered, _ in shares), default=0.0),
         grounding=max((grounded for _, grounded in shares), default=0.0),
         support=max(map(min, shares), default=0.0),

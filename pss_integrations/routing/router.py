@@ -83,9 +83,10 @@ class Candidate(Generic[DocumentT]):
     verdict: Decision
 
     @property
-    def rank(self) -> tuple[bool, bool, float, str]:
-        """Sorts the better one last; of equals the clue."""
-        return self.verdict.activates, self.verdict.is_supported, self.verdict.score, self.route
+    def rank(self) -> tuple[bool, float, bool, float, str]:
+        """Sorts the better one last: by score; of equals an exact clue, then what is supported more, then the clue."""
+        is_exact_clue = self.route == "pss" and self.features.exact > 0
+        return self.verdict.activates, self.verdict.score, is_exact_clue, self.features.support, self.route
 
 
 @dataclass(slots=True)
@@ -254,16 +255,13 @@ class Router(SessionReader[DocumentT]):
             call.reason = "unusable_clue"
             return []
         said = {token for message in call.messages for token in tokenize(message.text)}
-        # What the user said last is newer than the state.
-        added = " ".join((call.clue.text, *call.card.words))
-        return (
-            yield from self._try(call, "pss", added, observed.with_clue(call.features, call.clue, said, call.behind))
-        )
+        features = observed.with_clue(call.features, call.clue, said, call.behind)
+        return (yield from self._try(call, "pss", call.clue.text, features))
 
     def _try(
         self, call: _Call[DocumentT], route: Route, added: str, features: Features
     ) -> Flow[list[Candidate[DocumentT]]]:
-        weight = self._weight if self._weight is not None else self._plan.weight(route)
+        weight = self._weight if self._weight is not None else self._plan.weight(route, added)
         wording = Wording(call.query if self._composition == "append" else "", added, weight)
         try:
             documents: Sequence[DocumentT] = yield Find(wording, route)

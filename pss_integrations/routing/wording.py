@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pss_integrations.text import identifiers
 from pss_integrations.types import Route, SearcherKind
 
 
@@ -12,24 +13,24 @@ from pss_integrations.types import Route, SearcherKind
 class Plan:
     """What is added for one kind of searcher, and how much the query weighs against it.
 
-    :param card_weight: Weight of the query against a card.
-    :param clue_weight: Weight of the query against a clue, which is longer and says more than a card.
+    :param usual_weight: Weight of the query against what is added to it.
+    :param exact_weight: The same where a clue with identifiers is added, which say exactly what is meant.
     :param words: Rare words of the user that a card has.
     """
 
-    card_weight: float
-    clue_weight: float
+    usual_weight: float
+    exact_weight: float
     words: int
 
-    def weight(self, route: Route) -> float:
-        """Weight of the query on a route."""
-        return self.clue_weight if route == "pss" else self.card_weight
+    def weight(self, route: Route, added: str) -> float:
+        """Weight of the query against what a route adds."""
+        return self.exact_weight if route == "pss" and is_exact(added) else self.usual_weight
 
 
 PLANS: Mapping[SearcherKind, Plan] = {
-    "lexical": Plan(card_weight=2.0, clue_weight=1.0, words=4),
-    "dense": Plan(card_weight=1.5, clue_weight=1.0, words=0),
-    "unknown": Plan(card_weight=2.0, clue_weight=1.0, words=2),
+    "lexical": Plan(usual_weight=2.0, exact_weight=1.0, words=4),
+    "dense": Plan(usual_weight=1.5, exact_weight=1.0, words=0),
+    "unknown": Plan(usual_weight=2.0, exact_weight=1.0, words=2),
 }
 """Measured on recorded conversations and on PSS-320: see the README."""
 
@@ -53,3 +54,8 @@ class Wording:
         if not self.added:
             return self.query
         return " ".join([*[self.query] * max(1, round(self.weight)), self.added]) if self.query else self.added
+
+
+def is_exact(added: str) -> bool:
+    """Whether a text names something that hardly anything else is called: an identifier with letters and digits."""
+    return any(any(map(str.isalpha, found)) and any(map(str.isdecimal, found)) for found in identifiers(added))

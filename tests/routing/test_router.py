@@ -107,13 +107,15 @@ async def test_the_raw_search_comes_first_then_that_of_the_clue(
     assert reader.calls == [("read" if mode == "sync" else "aread", ADA, FOLLOW_UP)]
 
 
-async def test_what_the_user_said_last_is_added_to_the_clue(make_reader, router, run, make_index, mode: str) -> None:
+async def test_what_the_user_said_last_is_in_the_card_and_not_added_to_the_clue(
+    make_reader, router, run, make_index, mode: str
+) -> None:
     passages = [Passage(str(n), "plain words") for n in range(30)] + [Passage("x", "the thermostat hums")]
     one = router(make_reader({ADA: CLUE}), vocabulary=Vocabulary.from_passages(passages), routes=("raw", "card", "pss"))
     index = make_index()
     talk = [Message("user", "My thermostat hums.")]
     routed = await run(mode, one, FOLLOW_UP, ADA, index, messages=talk)
-    assert index.searched[-1] == (f"{APPENDED} thermostat hums", "pss")
+    assert index.searched[-1] == (APPENDED, "pss")
     assert routed.card == "thermostat hums"
 
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from pss_integrations.retrieval import BM25Index
 from pss_integrations.routing.searching import find, router_options
-from pss_integrations.routing.wording import PLANS, Wording
+from pss_integrations.routing.wording import PLANS, Wording, is_exact
 from pss_integrations.types import Passage
 
 PASSAGES = [
@@ -41,7 +41,8 @@ def test_every_kind_of_searcher_has_a_plan() -> None:
     assert PLANS.keys() == {"lexical", "dense", "unknown"}
     assert PLANS["dense"].words == 0  # a search by meaning does not profit from them
     for plan in PLANS.values():
-        assert (plan.weight("card"), plan.weight("pss")) == (plan.card_weight, plan.clue_weight)
+        assert plan.weight("card", "Kestrel v2.4") == plan.weight("pss", "Kestrel") == plan.usual_weight
+        assert plan.weight("pss", "Kestrel v2.4") == plan.exact_weight
 
 
 # -- an index of ours under a router -------------------------------------------------------------------------
@@ -74,3 +75,11 @@ def test_an_index_says_itself_what_it_is_unless_told_otherwise() -> None:
     told = {"kind": "unknown", "index_id": "mine", "routes": ("raw",)}
     assert router_options(index, told) == told | {"vocabulary": index.vocabulary}
     assert router_options(object(), {"kind": None, "composition": "rrf"}) == {"composition": "rrf"}
+
+
+@pytest.mark.parametrize(
+    ("text", "exact"),
+    [("Kestrel v2.4", True), ("ckpt-4821", True), ("Jason Kidd (1996-2001)", False), ("C++ 17", False), ("", False)],
+)
+def test_an_identifier_with_letters_and_digits_is_exact(text: str, exact: bool) -> None:
+    assert is_exact(text) is exact
