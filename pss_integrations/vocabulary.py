@@ -189,7 +189,11 @@ def _step(text: str, words: Sequence[re.Match[str]], start: int, at: int) -> str
 
 
 def _is_telling(name: str, frequency: Mapping[str, int], documents: int) -> bool:
-    """Whether a name tells documents apart; a single word does only if it is rare."""
+    """Whether a name tells documents apart; a single word does only if it is rare.
+
+    It is judged without the marks around it, as it is found: ".the" is two sentences without a space.
+    """
+    name = " ".join(_WORD.findall(name))
     tokens = tokenize(name)
     if not tokens or name.isdigit() or not (content_words(name) or identifiers(name)):
         return False

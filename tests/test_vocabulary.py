@@ -176,3 +176,9 @@ def test_rare_words_are_words_of_the_texts(texts: list[str], count: int) -> None
     assert len(found) <= count
     assert len(found) == len(set(found))
     assert all(INDEX.rarity(word) > 0 for word in found)
+
+
+def test_two_sentences_without_a_space_make_no_name() -> None:
+    passages = [Passage(str(n), f"It is over.The end of part {n}.") for n in range(4)]
+    passages.append(Passage("net", "Written in .NET alone"))
+    assert Vocabulary.from_passages(passages).names_in("the .net part of the end") == ["net"]

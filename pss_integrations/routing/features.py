@@ -34,7 +34,7 @@ _ASKS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # What only the session knows, though nothing was said before that it refers to: no reference back for the rule.
-_SHARED = re.compile(r"\b(?:our|ours|us|my|current|currently|present|former|in\s+use|in\s+force)\b", re.IGNORECASE)
+_SHARED = re.compile(r"\b(?:our|ours|us|current|currently|present|former|in\s+use|in\s+force)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
