@@ -82,11 +82,11 @@ class Candidate(Generic[DocumentT]):
     features: Features
     verdict: Decision
 
-    @property
-    def rank(self) -> tuple[bool, float, bool, float, str]:
-        """Sorts the better one last: by score; of equals an exact clue, then what is supported more, then the clue."""
+    def rank(self, preferred: Route) -> tuple[bool, float, bool, float, bool]:
+        """Sorts the better one last: by score; of equals an exact clue, what is supported more, the preferred route."""
         is_exact_clue = self.route == "pss" and self.features.exact > 0
-        return self.verdict.activates, self.verdict.score, is_exact_clue, self.features.support, self.route
+        is_preferred = self.route == preferred
+        return self.verdict.activates, self.verdict.score, is_exact_clue, self.features.support, is_preferred
 
 
 @dataclass(slots=True)
@@ -211,7 +211,7 @@ class Router(SessionReader[DocumentT]):
         self, query: str, session: SessionKey | None, k: int | None, messages: Sequence[Message]
     ) -> Flow[Routed[DocumentT]]:
         call = yield from self._consider(query, session, messages, guarded=True)
-        return self._choose(call, max(call.candidates, key=lambda one: one.rank, default=None), k)
+        return self._choose(call, max(call.candidates, key=lambda one: one.rank(self._plan.prefers), default=None), k)
 
     def _consider(
         self, query: str, session: SessionKey | None, messages: Sequence[Message], *, guarded: bool

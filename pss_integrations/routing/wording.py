@@ -13,24 +13,30 @@ from pss_integrations.types import Route, SearcherKind
 class Plan:
     """What is added for one kind of searcher, and how much the query weighs against it.
 
-    :param usual_weight: Weight of the query against what is added to it.
-    :param exact_weight: The same where a clue with identifiers is added, which say exactly what is meant.
+    :param card_weight: Weight of the query against a card.
+    :param clue_weight: Weight of the query against a clue.
+    :param exact_weight: The same for a clue with identifiers, which say exactly what is meant.
     :param words: Rare words of the user that a card has.
+    :param prefers: The route that is taken where nothing else tells two candidates apart.
     """
 
-    usual_weight: float
+    card_weight: float
+    clue_weight: float
     exact_weight: float
     words: int
+    prefers: Route
 
     def weight(self, route: Route, added: str) -> float:
         """Weight of the query against what a route adds."""
-        return self.exact_weight if route == "pss" and is_exact(added) else self.usual_weight
+        if route == "card":
+            return self.card_weight
+        return self.exact_weight if is_exact(added) else self.clue_weight
 
 
 PLANS: Mapping[SearcherKind, Plan] = {
-    "lexical": Plan(usual_weight=2.0, exact_weight=1.0, words=4),
-    "dense": Plan(usual_weight=1.5, exact_weight=1.0, words=0),
-    "unknown": Plan(usual_weight=2.0, exact_weight=1.0, words=2),
+    "lexical": Plan(card_weight=2.0, clue_weight=1.0, exact_weight=1.0, words=4, prefers="card"),
+    "dense": Plan(card_weight=1.5, clue_weight=1.5, exact_weight=1.0, words=0, prefers="pss"),
+    "unknown": Plan(card_weight=2.0, clue_weight=1.0, exact_weight=1.0, words=2, prefers="card"),
 }
 """Measured on recorded conversations and on PSS-320: see the README."""
 

@@ -155,7 +155,7 @@ async def test_all_faces_agree(make_reader, query: str, clue: str | None, option
 async def test_the_scenario_in_numbers(make_reader) -> None:
     agreed = await everywhere(lambda text: INDEX[text], FOLLOW_UP, make_reader, CLUE, k=2, composition="rrf")
     numbers = dict(agreed.features)
-    assert replace(agreed, features=()) == Outcome(("b", "a"), "pss", "clue", "rrf", CLUE, 2, supported=True)
+    assert replace(agreed, features=()) == Outcome(("b", "a"), "pss", "clue", "rrf", CLUE, 2, supported=False)
     assert (numbers["overlap"], numbers["behind"], numbers["logprob"]) == (0.5, 2.0, -0.375)
 
 
@@ -166,11 +166,17 @@ async def test_the_scenario_in_numbers(make_reader) -> None:
         ({"routes": ("raw", "card")}, ("m", "a"), "card", "card", False),
         ({"routes": ("card",), "composition": "rrf"}, ("a", "m", "b"), "card", "card", False),
         ({"routes": ("raw",)}, ("a", "b", "c"), "raw", "nothing_to_add", False),
-        ({"certificate": Certificate(weights={}, threshold=None)}, ("a", "b", "c"), "raw", "guarded", False),
+        (
+            {"certificate": Certificate(weights={"support": 1.0}, threshold=9.0)},
+            ("a", "b", "c"),
+            "raw",
+            "guarded",
+            False,
+        ),
         (
             {
                 "certificate": Certificate(
-                    weights={}, threshold=None, binding=Binding(index_id="mine", engine="fake engine")
+                    weights={"support": 1.0}, threshold=9.0, binding=Binding(index_id="mine", engine="fake engine")
                 ),
                 "index_id": "mine",
             },

@@ -101,7 +101,7 @@ async def test_texts_are_in_metadata_and_events_only_if_asked(make, call, listen
     metadata = told[0].metadata
     assert (metadata["pss_query"], metadata["pss_clue"]) == (FOLLOW_UP, CLUE)
     assert (metadata["pss_composition"], metadata["pss_confidence"]) == ("append", -0.375)
-    assert (metadata["pss_calibrated"], metadata["pss_supported"]) == (False, True)
+    assert (metadata["pss_calibrated"], metadata["pss_supported"]) == (False, False)
     assert metadata["pss_features"]["refers"] == 1.0
     (name, event), (_, explained) = listener.events
     assert (name, event["route"], event["reason"]) == ("pss_decision", "pss", "clue")
@@ -337,7 +337,7 @@ def test_it_is_frozen_and_serializes_no_manager(make) -> None:
 MARLOWE = "Marlowe billing"
 TALK = {"input": FOLLOW_UP, "chat_history": [("human", f"Tell me about {MARLOWE}."), ("ai", "It sends invoices.")]}
 CARD_APPENDED = f"{FOLLOW_UP} {FOLLOW_UP} {MARLOWE}"
-NEVER = Certificate(weights={}, threshold=None)
+NEVER = Certificate(weights={"support": 1.0}, threshold=9.0)
 
 
 async def test_without_a_manager_live_messages_give_a_card_and_no_identity_is_needed(wrapped, call) -> None:

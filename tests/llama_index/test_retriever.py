@@ -279,7 +279,7 @@ def test_options_are_checked_when_it_is_made(make, options: dict) -> None:
 MARLOWE = "Marlowe billing"
 TALK = (ChatMessage(role="user", content=f"Tell me about {MARLOWE}."), ChatMessage(role="assistant", content="Yes?"))
 CARD_APPENDED = f"{FOLLOW_UP} {FOLLOW_UP} {MARLOWE}"
-NEVER = Certificate(weights={}, threshold=None)
+NEVER = Certificate(weights={"support": 1.0}, threshold=9.0)
 
 
 def asking(query: str = FOLLOW_UP) -> SessionQueryBundle:
@@ -293,7 +293,7 @@ async def test_without_a_manager_live_messages_give_a_card(make_retriever, make_
         assert ids(await run(mode, retriever, asking())) == ["m"]
     assert ids(await run(mode, retriever, FOLLOW_UP)) == ids(wrapped.default)  # no identity is needed
     plain, explained, bare = events
-    assert (plain.route, plain.reason, plain.calibrated, plain.supported) == ("card", "card", False, True)
+    assert (plain.route, plain.reason, plain.calibrated, plain.supported) == ("card", "card", False, False)
     assert plain.features == explained.features == {**plain.features, "refers": 1.0}
     assert MARLOWE not in str(plain)
     assert (explained.card, bare.card, bare.reason) == (MARLOWE, None, "nothing_to_add")

@@ -41,7 +41,8 @@ def test_every_kind_of_searcher_has_a_plan() -> None:
     assert PLANS.keys() == {"lexical", "dense", "unknown"}
     assert PLANS["dense"].words == 0  # a search by meaning does not profit from them
     for plan in PLANS.values():
-        assert plan.weight("card", "Kestrel v2.4") == plan.weight("pss", "Kestrel") == plan.usual_weight
+        assert plan.weight("card", "Kestrel v2.4") == plan.card_weight
+        assert plan.weight("pss", "Kestrel") == plan.clue_weight
         assert plan.weight("pss", "Kestrel v2.4") == plan.exact_weight
 
 
