@@ -16,8 +16,9 @@ _READABLE = ("user", "assistant", "tool")
 class RuleExtractor:
     """Takes beliefs from what users say in English; offline and deterministic, and silent where it is in doubt.
 
-    It reads what is used, chosen, replaced and given up, likes and dislikes, standing rules, what belongs to the user,
-    open questions and their answers, corrections, and suggestions that the user takes up. Questions, hypotheticals,
+    It reads what is used, chosen, replaced and given up, likes and dislikes, standing rules, house rules, who the user
+    is, what belongs to him and who looks after it, open questions and their answers, corrections, and suggestions that
+    the user takes up. What a chatty sentence leaves out is put in: "can't stand coriander". Questions, hypotheticals,
     other people, the past, quotations, code and logs give nothing. Later statements take the place of earlier ones.
 
     :param roles: Whose messages are read. What assistants and tools say about the user ("you use Redis") is inferred.

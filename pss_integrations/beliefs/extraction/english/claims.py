@@ -13,6 +13,7 @@ from pss_integrations.beliefs.names import name_key
 from pss_integrations.beliefs.schema import MAX_ALIASES, BeliefType, NewBelief, Provenance
 
 Kind = Literal["use", "change", "decide", "end", "taste", "rule", "fact", "open"]
+_NAME_CHARS = 200  # what a belief allows; a longer "name" is a sentence without punctuation
 _TYPES: dict[Kind, BeliefType] = {
     "taste": "preference",
     "rule": "preference",
@@ -87,6 +88,12 @@ def claim_of(kind: Kind, said: Clause, content: str, *, name: str = "", aliases:
     return Claim(kind, _TYPES.get(kind, "decision"), name, content, said.thing or said.text, aliases, why=said.why)
 
 
+def claim_with(kind: Kind, said: Clause, content: str, *words: str) -> Claim:
+    """Make a claim that is named by the first of the words that it is about, and found by all of them."""
+    words = tuple(dict.fromkeys(words))
+    return claim_of(kind, said, content, name=snake(*words[:2]), aliases=words)
+
+
 def about(thing: str, rest: str = "") -> tuple[str, tuple[str, ...]]:
     """Name something by itself and by what it is for: the canonical name, and other names.
 
@@ -100,7 +107,7 @@ def about(thing: str, rest: str = "") -> tuple[str, tuple[str, ...]]:
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     spelled = {name_key(name): name for name in reversed(names)}
-    return tuple(dict.fromkeys(spelled[name_key(name)] for name in names))
+    return tuple(name for name in dict.fromkeys(spelled[name_key(name)] for name in names) if len(name) <= _NAME_CHARS)
 
 
 @dataclass(frozen=True, slots=True)

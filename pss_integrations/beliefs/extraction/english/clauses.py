@@ -19,24 +19,25 @@ _CLAUSE_END = re.compile(
     rf"\s*(?:[;()\"]|:(?!\d))|\s+[-–—]+\s+|\s*—\s*|,\s+(?!{_LIST_GOES_ON})|,?\s+(?:because|so|but|while|whereas|"
     r"although|though|which|until|unless|if|however|as (?=(?:we|i|it|they|you)\b))\b|"
     r"(?:,\s*)?\s+since (?=(?:we|i|it|they|he|she|you|the|that|this|there|our|my)\b)|"
-    rf",?\s+(?:and|or)\s+(?=(?:{_STARTS})\b)",
+    rf",?\s+(?:and|or)\s+(?=(?:{_STARTS})\b)|"
+    r",?\s+and\s+(?=(?:[\w-]+ ){1,2}(?:keeps?|is|are|has|was|were|does|can|will|gets?|wants?|says?)\b)",
     re.IGNORECASE,
 )
 _REASON = re.compile(r",?\s+because (?!of\b)(.+)", re.IGNORECASE)
 _REASON_END = re.compile(r"\s*[;:()\"]|\s+[-–—]+\s+|,\s+(?:and|but|so|which|or|then|please)\b", re.IGNORECASE)
 _PREPOSITION = re.compile(
-    r"(?:^|\s+)(?!(?-i:[A-Z]{2}))(?:for|in|on|with|at|as|to|from|across|over|by|via|under|during|inside|within|through|when|whenever|"
-    r"instead of|rather than|than|without|since|after|before|per|until|not|against|into|onto|starting|between)\b",
+    r"(?:^|\s+)(?!(?-i:[A-Z]{2}))(?:for|in|on|with|at|as|to|from|across|over|by|via|under|during|inside|within|"
+    r"through|when|whenever|instead of|rather than|than|without|since|after|before|per|until|not|against|into|onto|"
+    r"starting|between)\b",
     re.IGNORECASE,
 )
 _FILLER = re.compile(
     r"(?:^|\s+)(?:now|currently|any more|any longer|these days|at the moment|so far|ourselves|myself|as well|too|"
-    r"instead|by the way|btw|otherwise|again|already|please|actually|anyway|only|then|of course|though|everywhere|"
-    r"for (?:years|ages|now|good)|at all|(?:in |over |from )?(?:here|there)|yet|mostly|generally|"
-    r"over the (?:winter|summer|weekend|holidays|years)|"
-    r"in the end|for (?:a|some) .{0,12}(?:while|time)|last (?:week|month|year|spring|summer|autumn|fall|winter)|"
-    r"yesterday|(?:about |almost |over )?(?:an?|one|two|three|four|five|six|\d+) (?:day|week|month|year)s? ago|"
-    r"recently)$",
+    r"instead|by the way|btw|otherwise|again|already|please|actually|anyway|then|of course|though|everywhere|for "
+    r"(?:years|ages|now|good)|at all|(?:in |over |from )?(?:here|there)|yet|mostly|generally|over the (?:winter|"
+    r"summer|weekend|holidays|years)|in the end|for (?:a|some) .{0,12}(?:while|time)|last (?:week|month|year|spring|"
+    r"summer|autumn|fall|winter)|yesterday|(?:about |almost |over )?(?:an?|one|two|three|four|five|six|\d+) (?:day|"
+    r"week|month|year)s? ago|recently|tbh|lol|haha+|fwiw|imo|pls|thx|ever)$",
     re.IGNORECASE,
 )
 _LEADING = re.compile(
@@ -66,11 +67,10 @@ _DATED = re.compile(
     re.IGNORECASE,
 )
 _NO_THING = re.compile(
-    r"(?:it|they|he|she|this|that|them|these|those|one|ones|him|her|you|me|us|everything|something|anything|nothing|some|what|"
-    r"which|how|whatever|so|there|to|"
-    r"the (?:same|two|three|first|second|third|latter|former|one|other|following|below|above|"
-    r"wrong|right)|a different|another|most|several|both|all|none|either|neither|each|more|less|a lot|lots|much|many|"
-    r"same|and|or|but|of|up|your|the next)\b",
+    r"(?:it|they|he|she|this|that|them|these|those|one|ones|him|her|you|me|us|everything|something|anything|nothing|"
+    r"some|what|which|how|whatever|so|there|to|the (?:same|two|three|first|second|third|latter|former|one|other|"
+    r"following|below|above|wrong|right)|a different|another|most|several|both|all|none|either|neither|each|more|less|"
+    r"a lot|lots|much|many|same|and|or|but|of|up|your|the next)\b",
     re.IGNORECASE,
 )
 _NAME_LIKE = re.compile(r"(?<![\w'])(?!I\b)[A-Z]|\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve)-\w")

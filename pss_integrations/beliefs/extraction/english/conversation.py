@@ -6,33 +6,47 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from pss_integrations.beliefs.extraction.english.beginnings import beginning
-from pss_integrations.beliefs.extraction.english.changes import CHANGES
-from pss_integrations.beliefs.extraction.english.claims import Claim, Rule
-from pss_integrations.beliefs.extraction.english.clauses import sentence, without_version
-from pss_integrations.beliefs.extraction.english.corrections import corrected, takes_back
-from pss_integrations.beliefs.extraction.english.decisions import DECISIONS
-from pss_integrations.beliefs.extraction.english.facts import FACTS
-from pss_integrations.beliefs.extraction.english.grammar import PASSING
-from pss_integrations.beliefs.extraction.english.pronouns import spelled_out
-from pss_integrations.beliefs.extraction.english.prose import Sentence, sentences
-from pss_integrations.beliefs.extraction.english.questions import (
-    QUESTIONS,
+from pss_integrations.beliefs.extraction.english.answers import (
+    answered,
+    approved,
     carried_out,
-    disagreement,
+    chosen,
     purpose,
     settles,
     topic,
 )
+from pss_integrations.beliefs.extraction.english.beginnings import beginning
+from pss_integrations.beliefs.extraction.english.changes import CHANGES
+from pss_integrations.beliefs.extraction.english.claims import Claim, Rule
+from pss_integrations.beliefs.extraction.english.clauses import clause, sentence, without_version
+from pss_integrations.beliefs.extraction.english.corrections import corrected, takes_back
+from pss_integrations.beliefs.extraction.english.deadlines import DEADLINES
+from pss_integrations.beliefs.extraction.english.decisions import DECISIONS
+from pss_integrations.beliefs.extraction.english.elided import with_subject
+from pss_integrations.beliefs.extraction.english.facts import FACTS
+from pss_integrations.beliefs.extraction.english.grammar import PASSING
+from pss_integrations.beliefs.extraction.english.leanings import LEANINGS
+from pss_integrations.beliefs.extraction.english.negations import NEGATIONS
+from pss_integrations.beliefs.extraction.english.passives import PASSIVES
+from pss_integrations.beliefs.extraction.english.policies import POLICIES
+from pss_integrations.beliefs.extraction.english.pronouns import spelled_out
+from pss_integrations.beliefs.extraction.english.prose import Sentence, sentences
+from pss_integrations.beliefs.extraction.english.questions import QUESTIONS, disagreement, labelled
+from pss_integrations.beliefs.extraction.english.relations import RELATIONS
+from pss_integrations.beliefs.extraction.english.resolutions import RESOLUTIONS
+from pss_integrations.beliefs.extraction.english.selves import SELVES
+from pss_integrations.beliefs.extraction.english.setups import SETUPS
 from pss_integrations.beliefs.extraction.english.standing import STANDING
 from pss_integrations.beliefs.extraction.english.suggestions import (
     Suggestion,
     picked,
+    seeks,
     short_answer,
     suggestion,
     taken_up,
 )
 from pss_integrations.beliefs.extraction.english.tastes import TASTES
+from pss_integrations.beliefs.extraction.english.turns import TURNS
 from pss_integrations.beliefs.extraction.english.usage import USAGE
 from pss_integrations.beliefs.extraction.english.vetoes import begins_fiction, is_joke, is_stated, is_undecided
 from pss_integrations.beliefs.extraction.observation import Answer, Gone, Observation
@@ -42,7 +56,14 @@ from pss_integrations.types import Message, Role
 
 _RULES: tuple[tuple[Rule, Callable[[re.Match[str], Sentence], bool]], ...] = (
     *((rule, is_undecided) for rule in QUESTIONS),
-    *((rule, is_stated) for rule in (*CHANGES, *DECISIONS, *TASTES, *STANDING, *USAGE, *FACTS)),
+    *(
+        (rule, is_stated)
+        for family in (
+            *(TURNS, CHANGES, DECISIONS, TASTES, STANDING, USAGE, FACTS, SETUPS, POLICIES, SELVES),
+            *(LEANINGS, PASSIVES, RESOLUTIONS, RELATIONS, DEADLINES, NEGATIONS),
+        )
+        for rule in family
+    ),
 )
 _NOW = re.compile(r"\b(?:now|these days|instead)\b", re.IGNORECASE)
 _INFERRED = 0.5  # confidence in what an assistant or a tool says about the user
@@ -112,7 +133,7 @@ class Conversation:
         elif reply := self._reply(spoken, previous):
             self._add(reply, message)
         else:
-            spoken = spelled_out(spoken, previous)
+            spoken = with_subject(spelled_out(spoken, previous))
             for claim in _folded(_claims(spoken), spoken):
                 self._state(beginning(claim, spoken.text, message.created_at), spoken, message)
 
@@ -127,15 +148,16 @@ class Conversation:
         if self._suggested and (decision := taken_up(spoken, self._suggested)):
             return decision
         questions = [one.claim for one in self._held if one.claim.type == "open_question"]
-        if decision := next(filter(None, (carried_out(spoken, one) for one in questions)), None):
+        answers = (read(spoken, one) for one in questions for read in (carried_out, approved, chosen, answered))
+        if decision := next(filter(None, answers), None):
             return decision
         asked = [one.content for one in questions]
-        was_asked = asked or any(one.asks for one in self._asked)
+        was_asked = asked or any(one.asks or seeks(one) for one in self._asked)
         if was_asked and (decision := picked(spoken, self._before, " . ".join(asked))):
             return decision
         if previous is None and (answer := short_answer(self._before, spoken)):
             return answer
-        return disagreement(previous, spoken)
+        return labelled(previous, spoken) or disagreement(previous, spoken)
 
     def _state(self, claim: Claim, spoken: Sentence, message: Message) -> None:
         latest = self._latest
@@ -191,7 +213,8 @@ def _claims(spoken: Sentence) -> Iterator[Claim]:
                 continue
             claim = rule.read(found, spoken.text[end:])
             if claim and not (claim.kind in ("use", "taste") and PASSING.search(spoken.text)):
-                taken.append((start, end, claim))
+                settled = len(clause(spoken.text[end:]).text) if claim.content.startswith("Decided") else 0
+                taken.append((start, end + settled, claim))
     reasons = [(end, spoken.text.find(claim.why, end) + len(claim.why)) for _, end, claim in taken if claim.why]
     for start, _, claim in sorted(taken, key=lambda one: one[0]):
         if not any(begin <= start < end for begin, end in reasons):  # a reason is told with what it explains

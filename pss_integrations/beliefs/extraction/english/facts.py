@@ -45,7 +45,9 @@ _BUILT = (
     r"named|done|made|published|baked|printed|scheduled|held|powered|backed|rendered|cached|indexed|signed|sent|"
     r"shipped|delivered|supplied|provided|maintained|compiled|owned|planned|registered|housed|produced|generated|"
     r"tested|pinned|set|graded|logged|monitored|archived|labelled|labeled|licen[cs]ed|recorded|modelled|processed|"
-    r"cooked|roasted|grown|billed|invoiced|paid|closed|open)(?: (?:on|in|with|by|at|from|to|using|through|via|for|"
+    r"mixed|mastered|controlled|driven|fed|watered|sourced|insured|audited|certified|catered|typeset|translated|"
+    r"moderated|brewed|bottled|pressed|milled|smoked|fired|woven|sewn|heated|wired|coded|streamed|edited|cooked|"
+    r"roasted|grown|billed|invoiced|paid|closed|open)(?: (?:on|in|with|by|at|from|to|using|through|via|for|"
     r"under|as|up))*"
 )
 _DOES = (
@@ -55,7 +57,9 @@ _DOES = (
     r"requires?|expects?|listens? on|relies on|depends? on|works? (?:with|on|at)|contains?|includes?|has|have|meets?|"
     r"is on|are on|sells?|produces?|serves?|stores?|covers?|reads? from|writes?(?: to| in)?|connects? to|stands? for|"
     r"weighs?|holds?|reports? (?:to|in)|teaches|plays?|returns?|pays?(?: in)?|arrives?|delivers?|sends?|trains?|"
-    r"charges?|accepts?|logs? to|builds? with|deploys? (?:to|with|on)|caches? in|authenticates? with|prints?|exports?"
+    r"charges?|accepts?|logs? to|builds? with|deploys? (?:to|with|on)|caches? in|authenticates? with|prints?|exports?|"
+    r"sits? at|goes? to|logs?(?: \w+ \w+)? in|tracks?|orders? from|buys? from|keeps?|records?|runs? off|"
+    r"gets? \w+ed (?:with|by|in|at|on|from|through)|is made with|moved to|bills?|serves?|publishes"
 )
 _ATTRIBUTE = re.compile(
     r"(?:[\w'-]+ )*(?:colou?r|branch|name|language|currency|style|format|provider|default|standard|convention|vendor|"
@@ -64,17 +68,22 @@ _ATTRIBUTE = re.compile(
     r"unit|role|job|profession|title|address|domain|region|environment|port|version|platform|queue|broker|host|"
     r"registry|runtime|compiler|orm|cms|crm|ci|vcs|owner|lead|manager|maintainer|contact|accountant|dentist|doctor|"
     r"vet|policy|rule|schema|encoding|locale|dialect|spelling|key|slogan|motto|diet|allergy|instrument|car|phone|"
-    r"laptop|printer|camera|oven|flour|recipe|breed|species)s?",
+    r"laptop|printer|camera|oven|flour|recipe|breed|species|crop|dish|speciality|specialty|mascot|slot|hours|fee|"
+    r"price|rate|cut-?off|subject|genre|material|fuel|wood|yarn|grain|beer|tea|coffee|drink|cuisine|variety|grape|"
+    r"cultivar|method|metric|quorum|capacity|insurer|auditor|wholesaler|caterer)s?|(?:main|default|standard|primary|"
+    r"official|usual|house) [\w-]+",
     re.IGNORECASE,
 )
-_PREPOSITION_BEFORE = re.compile(r"\b(?:of|for|with|from|to|by|about|than) $", re.IGNORECASE)
+_PREPOSITION_BEFORE = re.compile(r"(?<!\ball )(?<!\bboth )\b(?:of|for|with|from|to|by|about|than) $", re.IGNORECASE)
 _DONE_BY = re.compile(r"(?:done|handled|managed|run) (?:by|with|in|via|through) (?-i:[A-Z])", re.IGNORECASE)
 _STORE = re.compile(
     r"\b(?:repo|repository|monorepo|wiki|folder|drive|channel|board|database|module|package|branch|bucket|sheet|"
     r"spreadsheet|calendar|vault|cloud|notebook|binder|cupboard)s?$",
     re.IGNORECASE,
 )
-_ASPECT = re.compile(r"^(?:is|are) (hosted|written|built|deployed) ", re.IGNORECASE)  # a thing may have all of these
+_ASPECT = re.compile(  # a thing may have all of these
+    r"^(?:(?:is|are) )?(hosted|written|built|deployed|open|close|feed|supplie|send|get|belong|depend)s? ", re.IGNORECASE
+)
 _COUNTED = re.compile(r"(?:an?|the|two|three|four|five|six|seven|eight|nine|ten|twelve) \w", re.IGNORECASE)
 _KEPT = re.compile(r"\b(?:kept|stored|located) (?:in|at|on|under)$", re.IGNORECASE)
 _SOME = re.compile(r"(?:most|many|some|all|few|these|those|such|several|other)\b", re.IGNORECASE)
@@ -85,7 +94,7 @@ _QUALITY = (
 _ADJECTIVE = re.compile(r"vegan|vegetarian|left-handed|colou?r-?blind|lactose intolerant", re.IGNORECASE)
 
 
-def _subject(found: re.Match[str]) -> str:
+def subject_of(found: re.Match[str]) -> str:
     """Of what a fact is; nothing where it is unclear."""
     groups = found.groupdict()
     if head := groups.get("head"):
@@ -96,7 +105,7 @@ def _subject(found: re.Match[str]) -> str:
 def _is(found: re.Match[str], after: str) -> Claim | None:
     """``Our X is Y``, ``the Z of our X is Y``; of what else stands before "our" one cannot tell what it is about."""
     said = clause(after)
-    subject = _subject(found)
+    subject = subject_of(found)
     if (
         not is_lasting(subject)
         or not terms(subject)
@@ -104,12 +113,17 @@ def _is(found: re.Match[str], after: str) -> Claim | None:
         or PASSING.search(found.string)
     ):
         return None
-    return _fact(subject, found["be"], said)
+    return fact(subject, found["be"], said)
+
+
+def _has_been(found: re.Match[str], after: str) -> Claim | None:
+    """``Since March our warehouse has been in Tilburg``."""
+    return _is(found, after) if re.search(r"\bsince\b", found.string, re.IGNORECASE) else None
 
 
 def _is_value(text: str, subject: str) -> bool:
     """Whether what a thing "is" tells what it is, and not how it fares."""
-    if _DONE_BY.match(text):
+    if _DONE_BY.match(text) or (re.search(r"\b(?:policy|rule)$", subject) and re.match(r"(?:no|not|that) ", text)):
         return True
     if _STATE.match(text) or _NO_VALUE.match(text) or not (terms(text) or re.search(r"\d", text)):
         return False
@@ -129,13 +143,13 @@ def _is_ours(found: re.Match[str], after: str) -> Claim | None:
     said = clause(after)
     if not is_thing(found["value"]) or not terms(said.thing) or not is_own(said.thing):
         return None
-    return _fact(said.thing, "is", replace(said, text=found["value"].strip()))
+    return fact(said.thing, "is", replace(said, text=found["value"].strip()))
 
 
 def _does(found: re.Match[str], after: str) -> Claim | None:
     """``Our X runs on Y``."""
     said = clause(after)
-    subject, verb = _subject(found), found["verb"].lower()
+    subject, verb = subject_of(found), found["verb"].lower()
     if is_person(subject) or not is_lasting(subject) or not terms(subject):
         return None
     if _STATE.search(said.text) or PASSING.search(found.string):
@@ -145,7 +159,7 @@ def _does(found: re.Match[str], after: str) -> Claim | None:
     is_timed = re.search(rf"\b{TIME}\b", said.text, re.IGNORECASE)
     if FAILURE.search(after) or not (is_used or is_counted or is_timed or is_name(said.text)):
         return None
-    return _fact(subject, f"{found['neg'] or ''}{verb}", said)
+    return fact(subject, f"{found['neg'] or ''}{verb}", said)
 
 
 def _names(found: re.Match[str], after: str) -> Claim | None:
@@ -164,7 +178,7 @@ def _names(found: re.Match[str], after: str) -> Claim | None:
         or not (re.search(r"[A-Z]", said.thing) or _is_tool(found["verb"], said.text) or _KEPT.search(found["verb"]))
     ):
         return None
-    return _fact(subject, found["verb"], said)
+    return fact(subject, found["verb"], said)
 
 
 def _is_tool(verb: str, text: str) -> bool:
@@ -176,23 +190,27 @@ def _lives(found: re.Match[str], after: str) -> Claim | None:
     """``Quoting lives in the pricing monorepo``."""
     said = clause(after)
     subject = found["what"].strip()
-    if not is_own(subject) or is_name(subject[1:]) or not (is_name(said.text) or _STORE.search(said.text)):
+    if not is_own(subject) or is_name(subject[1:]) or _SOME.match(subject):
         return None
-    return _fact(subject, found["verb"], said)
+    return fact(subject, found["verb"], said) if is_name(said.text) or _STORE.search(said.text) else None
 
 
 def _scheduled(found: re.Match[str], _after: str) -> Claim | None:
     """``Deliveries are on Tuesdays``, ``pick-up on Wednesdays``."""
     subject = re.sub(r"^(?:the|our|my) ", "", found["what"].strip(), flags=re.IGNORECASE)
     if (
-        re.search(r"\b(?:we|i|it|not|do|does|did|is|are|was|were)\b", subject, re.IGNORECASE)
+        re.search(
+            r"\b(?:we|i|it|not|nobody|everybody|everyone|do|does|did|is|are|was|were|weeks?|months?|years?|days?)\b",
+            subject,
+            re.IGNORECASE,
+        )
         or not is_own(subject)
         or not terms(subject)
     ):
         return None
     if not found["be"]:
         subject = terms(subject)[-1]
-    return _fact(subject, found["be"] or "is", Clause(found["day"]))
+    return fact(subject, found["be"] or "is", Clause(found["day"]))
 
 
 def _am(found: re.Match[str], after: str) -> Claim | None:
@@ -207,7 +225,13 @@ def _am(found: re.Match[str], after: str) -> Claim | None:
     return claim_of("fact", said, sentence("is", quality, said.text), name=name, aliases=terms(said.text))
 
 
-def _fact(subject: str, verb: str, said: Clause) -> Claim:
+def fares(text: str) -> bool:
+    """Whether words tell how a thing fares, which will be otherwise tomorrow."""
+    return _STATE.search(text) is not None
+
+
+def fact(subject: str, verb: str, said: Clause) -> Claim:
+    """Make a claim about what a subject is or does; the subject gives it its name."""
     subject = re.sub(r"^(?:the|our|my) ", "", subject, flags=re.IGNORECASE)
     said, old = without_old(said)
     value = clause(re.sub(rf"^(?:{_BUILT}|on|at|in|from) ", "", said.text, flags=re.IGNORECASE)).thing or said.text
@@ -218,30 +242,44 @@ def _fact(subject: str, verb: str, said: Clause) -> Claim:
     return replace(claim, value=value, replaces=old)
 
 
-_OFTEN = r"(?: now| currently| actually| still| always| just)*"
+_OWN_GROUP = (
+    r"(?:choir|club|band|lab|practice|clinic|team|company|firm|shop|school|farm|society|museum|society|brewery|"
+    r"house|boat|family)"
+)
+OFTEN = r"(?: now| currently| actually| still| always| just)*"
 _DAYS = (
     r"(?:at [\d:.]+ ?(?:am|pm|o'clock)? )?(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)days(?: and \w+days)?|"
     r"on weekdays|(?:every|each) (?:other |second )?(?:morning|evening|night|day|week|month|\w+day))"
 )
-_OUR_THING = rf"\b(?:the (?P<head>{NOUNS} (?:for|of|in|on|at)) )?(?P<whose>our|my) (?P<what>{NOUNS}) "
+OUR_THING = rf"\b(?:the (?P<head>{NOUNS} (?:for|of|in|on|at)) )?(?P<whose>our|my|the {_OWN_GROUP}'s) (?P<what>{NOUNS}) "
 FACTS: tuple[Rule, ...] = (
     rule(
         _does,
-        _OUR_THING,
+        OUR_THING,
         r"(?P<neg>does not |do not |never )?(?:now |only |also |always |still |currently |all )*",
         rf"(?P<verb>{_DOES}) (?!been\b)",
     ),
-    rule(_is, _OUR_THING, rf"(?P<be>is|are){_OFTEN} "),
-    rule(_is_beside, rf"(?:, |\b(?:and|but) )(?:the|its) (?P<what>{NOUNS}) (?P<be>is|are){_OFTEN} "),
+    rule(_is, OUR_THING, rf"(?P<be>is|are){OFTEN} "),
+    rule(_has_been, OUR_THING, r"(?P<be>has been|have been) "),
+    rule(_is_beside, rf"(?:, |\b(?:and|but) )(?:the|its) (?P<what>{NOUNS}) (?P<be>is|are){OFTEN} "),
     rule(
         _is_ours,
-        r"(?:^|[,:] )(?P<value>(?-i:[A-Z])[\w.+#-]*(?: [\w.+#-]+){0,3}) (?:is|are) (?:now )?(?:our|my) (?:new )?",
+        r"(?:^|[,:] )(?P<value>(?!(?:\w+ly|maybe|perhaps)\b)(?-i:[A-Z])[\w.+#-]*(?: [\w.+#-]+){0,3}) (?:is|are) "
+        r"(?:now )?",
+        r"(?:(?:our|my) (?:new )?|the (?=(?:[\w-]+ ){1,3}(?:of|for|at|in) (?:our|my)\b))",
     ),
-    rule(_lives, OPENING, rf"(?:the |our |my )?(?P<what>{NOUNS}) (?P<verb>lives? in) "),
+    rule(
+        _lives,
+        OPENING,
+        rf"(?:the |our |my )?(?P<what>{NOUNS}) (?P<verb>lives? (?:in|on)|sits? (?:in|on)|",
+        r"go(?:es)?(?: out| in| all)? (?:through|via)) ",
+    ),
     rule(
         _names,
         OPENING,
-        rf"(?:the|all(?: the| our)?(?=.*\bnow\b)) (?P<what>{NOUNS}) (?P<verb>(?:is|are) {_BUILT}|runs? on|comes? from|",
+        rf"(?:the|all(?: the| our)?(?=.*\bnow\b)) (?P<what>{NOUNS}) (?P<verb>(?:is|are|gets?) {_BUILT}|runs? (?:on|"
+        rf"off)|comes? from|",
+        r"talks? to|sits? (?:at|in)|lives? (?:on|in|at)|speaks?|logs? (?:to|into)|"
         r"(?:goes|go) (?:out |in )?(?:through|via|by)|sits on) ",
     ),
     rule(

@@ -5,13 +5,28 @@ from __future__ import annotations
 import re
 
 _GROUP = (
-    r"(?:\w+ )?(?:team|teams|company|firm|shop|store|lab|group|office|department|school|clinic|practice|kitchen|bakery|"
-    r"studio|crew|squad|family|organi[sz]ation|club|choir|agency|startup|unit|household|class|guild|band|orchestra|board|committee|"
-    r"developers)"
+    r"(?:\w+ )?(?:team|teams|company|firm|shop|store|lab|group|office|department|school|clinic|practice|kitchen|"
+    r"bakery|studio|crew|squad|family|organi[sz]ation|club|choir|agency|startup|unit|household|class|guild|band|"
+    r"orchestra|board|committee|vineyard|farm|brewery|winery|restaurant|caf[eé]|hotel|hostel|museum|library|archive|"
+    r"theat(?:re|er)|parish|church|society|association|charity|nursery|kennels?|garage|workshop|co-op|salon|gym|"
+    r"hospital|ward|pharmacy|surgery|newsroom|magazine|gallery|dairy|orchard|faculty|institute|university|college|"
+    r"council|union|collective|troupe|ensemble|quartet|bookshop|developers)"
+)
+_STAFF = (
+    r"(?:(?!other|rival|opposing|away|old|former|previous|visiting)\w+ )?(?:staff|volunteers|tutors|drivers|trainers|"
+    r"coaches|nurses|cooks|editors|technicians|apprentices|interns)"
+)
+_EVERYONE = (
+    rf"every(?:one|body) (?:here|(?:in|at|on) (?:the|our) (?:\w+ )?{_GROUP})|every(?:one|body)(?=[^,;:]* (?:now|"
+    rf"here)\b)|(?:the|our) (?:whole|entire) {_GROUP}|"
+    r"(?:people|guests|customers|members|students|parents|patients|volunteers)(?=[^,;:]* now\b)"
 )
 WE = (
-    rf"\b(?P<who>we|i|(?:our|my) {_GROUP}|the (?:team|company|committee|board|crew|family)|everyone here|all of us|"
-    r"the (?:two|three|four|rest) of us) "
+    rf"\b(?P<who>we|i|(?:our|my) {_GROUP}|the (?:team|company|committee|board|crew|family)|(?:the|our) {_STAFF}|"
+    rf"{_EVERYONE}|the (?:choir|club|band|lab|practice|clinic|orchestra|guild|vineyard|brewery|farm|nursery|kennel|"
+    rf"parish|"
+    r"society|museum|theatre|school)(?! (?:across|next|opposite|down|behind|around|where|that|which|who|of|in)\b)|all "
+    r"of us|the (?:two|three|four|rest) of us) "
 )
 """Whoever speaks, alone or with others."""
 
@@ -31,7 +46,7 @@ _NO_NOUN = (
 NOUNS = rf"{_NO_NOUN}[\w.+#/&'-]+(?: {_NO_NOUN}[\w.+#/&'-]+){{0,5}}?"
 """Up to six words, none of them a pronoun or a form of "to be"."""
 
-OPENING = r"(?:^|[,:] |\b(?:and|but|so) )"
+OPENING = r"(?:^|[,:] |\b(?:and|but|so) (?:that )?)"
 """Where a clause may begin."""
 
 START = (
@@ -43,14 +58,18 @@ START = (
 
 TIME = (
     r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekdays?|weekends?|noon|midnight|(?:every|each) (?:other |"
-    r"second )?\w+|daily|weekly|monthly|quarterly|yearly|once an? \w+|twice an? \w+)"
+    r"second )?\w+|daily|weekly|monthly|quarterly|yearly|once an? \w+|twice an? \w+|"
+    r"(?:at|until|till|by) (?:half past |(?:a )?quarter (?:past|to) )?(?:one|two|three|four|five|six|seven|eight|"
+    r"nine|ten|"
+    r"eleven|twelve)\b(?! \w+s\b))"
 )
 _LASTING_PLACE = (
     r"(?:project|service|code ?base|repo|repository|app|product|site|team|company|club|house|household|shop|lab|"
     r"kitchen|office|school|family|studio|garden)\b"
 )
 PASSING = re.compile(
-    r"\b(?:today|tomorrow|tonight|right now|this (?:week|weekend|morning|afternoon|evening|time|month)|for now|"
+    r"(?<!\bfrom )(?<!\bas of )(?<!\bstarting )(?<!\bsince )\b(?:today|tomorrow|tonight|right now|this (?:week|"
+    r"weekend|morning|afternoon|evening|time|month)|for now|"
     r"next (?:week|month|time)|at the moment|just this once|for once|(?:in|for) (?:this|the following|the next) "
     rf"(?!{_LASTING_PLACE})\w+)\b",
     re.IGNORECASE,
@@ -64,6 +83,18 @@ FAILURE = re.compile(
     re.IGNORECASE,
 )
 """What one tells who describes a fault: the steps before it are no habits."""
+
+HABIT = r"get(?= (?:our|my)\b)|" + "|".join(
+    """
+    accept allow archive back bake bill book brew build buy charge clean close code collect cook count deliver deploy
+    design develop do document drink drive eat edit export feed ferment file grow handle heat host invoice issue keep
+    label log maintain make manage measure meet monitor offer open order organise organize own pack park pay plan plant
+    play post practise practice prescribe press print process produce publish record release rent repair report require
+    review ride roast sell send serve share ship shoot speak split stock store support sync take teach test track train
+    travel version wash work write
+    """.split()
+)
+"""What one does again and again; other verbs tell rather what happened, or what one thinks."""
 
 _OTHERS = re.compile(
     r"\b(?:article|author|book|page|paper|post|tutorial|example|docs|documentation|snippet|e-?mail|message|logs?|text|"
@@ -81,20 +112,18 @@ _PERSONS = (
     r"grandpa|grandmother|grandfather|ex|classmate|competitor|client|customer|tenant|student|pupil|patient|guest"
 )
 _MATTERS = (
-    r"problem|issue|question|idea|guess|concern|worry|error|bug|impression|experience|understanding|hope|advice|thought|"
-    r"opinion|feeling|fear|apolog\w+|mistake|hunch|suspicion|theory|assumption|memory|fault|intention|attempt|request|"
-    r"flight|train|appointment|exam|interview|favou?rite|preferred|usual|hero|character"
+    r"problem|issue|question|idea|guess|concern|worry|error|bug|impression|experience|understanding|hope|advice|"
+    r"thought|opinion|feeling|fear|apolog\w+|mistake|hunch|suspicion|theory|assumption|memory|fault|intention|attempt|"
+    r"request|flight|train|appointment|exam|interview|heart|mind|soul|favou?rite|preferred|usual|hero|character"
 )
 _ALONE = (
-    r"day|weekend|bad|turn|head|brain|first|last|next|best|point|example|answer|reading|try|meeting|bus|call|trip|essay|"
-    r"draft|script|query|output|(?:source )?code"
+    r"day|weekend|bad|turn|head|brain|first|last|next|best|point|example|answer|reading|try|meeting|bus|call|trip|"
+    r"essay|draft|script|query|output|(?:source )?code"
 )
 _MANKINDS = r"sun|moon|galaxy|planet|solar system|universe|world|species|ancestors|bod(?:y|ies)|brains?|cells|genes"
 _NO_SUBJECT = re.compile(
-    rf"(?:[\w-]+ )?(?:{_MANKINDS})|"
-    rf"(?!{_GROUP}'s)(?:[\w-]+ )*\w+'s .+|(?:[\w-]+ )*(?:{_PERSONS})s' .+|"
-    rf"(?:[\w'-]+ )*(?:{_PERSONS}|{_MATTERS})s?(?: (?:of|about|for|with|from|here|is)\b.*)?|"
-    rf"(?:{_ALONE})|(?:first|last|next) .+",
+    rf"(?:[\w-]+ )?(?:{_MANKINDS})|(?!{_GROUP}'s)(?:[\w-]+ )*\w+'s .+|(?:[\w-]+ )*(?:{_PERSONS})s' .+|(?:[\w'-]+ "
+    rf")*(?:{_PERSONS}|{_MATTERS})s?(?: (?:of|about|for|with|from|here|is)\b.*)?|(?:{_ALONE})|(?:first|last|next) .+",
     re.IGNORECASE,
 )
 

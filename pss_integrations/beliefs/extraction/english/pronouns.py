@@ -20,12 +20,18 @@ _PRONOUN = re.compile(
     r"talks?)\b)",
     re.IGNORECASE,
 )
+_SOMEBODY = re.compile(
+    r"(?:he|she) (?=(?:\w+ ){0,1}(?:runs|handles|does|keeps|manages|looks after|leads|takes care of|chairs|is) "
+    r"(?:our|my) )",
+    re.IGNORECASE,
+)
 _OURS = re.compile(r"(?:it|they|he|she|that) (?P<be>is|are) (?=(?:our|my) )", re.IGNORECASE)
 _PREDICATE = r"(?:runs? on|uses?|lives? (?:on|in)|(?:is|are) [a-z]+ (?:on|in|at|to|with|by)) "
 _SHARED = re.compile(
     rf"(?P<what>\b(?:our|my|the) {NOUNS}) (?P<first>{_PREDICATE}[^,;:]+?),? and (?={_PREDICATE})",
     re.IGNORECASE,
 )
+_THEM = re.compile(r"\b(?:our|my) [\w-]+ (with|from|at) them\b", re.IGNORECASE)
 _THAT = re.compile(r"(?:that|this) [\w-]+ (?=(?:is|was|has)\b)", re.IGNORECASE)
 _HYPHENATED = re.compile(r"\b\w+(?:-\w+)+\b")
 
@@ -38,6 +44,10 @@ def spelled_out(spoken: Sentence, previous: Sentence | None) -> Sentence:
     spoken = replace(spoken, text=_SHARED.sub(r"\g<what> \g<first> and \g<what> ", spoken.text))
     if previous is None or spoken.asks:
         return spoken
+    if (them := _THEM.search(spoken.text)) and len(named := names(previous.text)) == 1:
+        spoken = replace(spoken, text=f"{spoken.text[: them.end(1)]} {named[0]}{spoken.text[them.end() :]}")
+    if (who := _SOMEBODY.match(spoken.text)) and len(named := names(previous.text)) == 1:
+        return Sentence(f"{named[0]} {spoken.text[who.end() :]}", asks=False)
     if ours := _OURS.match(spoken.text):
         named = names(previous.text)
         rest = spoken.text[ours.end() :]

@@ -34,7 +34,9 @@ def sentences(text: str) -> tuple[Sentence, ...]:
     """
     spoken = strip_sidecar(strip_injected(text)).replace("\u2019", "'")
     lines = _NOT_OWN.sub(r"\g<head>\n", "\n".join(_without_fences(spoken.splitlines()))).splitlines()
-    own = (clean_query(_COMMENT.sub("", line)) for line in lines if not _MACHINE_LINE.match(line))
+    own = (
+        clean_query(_INLINE_QUOTE.sub("", _COMMENT.sub("", line))) for line in lines if not _MACHINE_LINE.match(line)
+    )
     return tuple(sentence for line in own for sentence in _split(_spelled_out(_unquoted(line))))
 
 
@@ -42,6 +44,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
 
 
 _COMMENT = re.compile(r"(?<=[`\s])(?:#|//|--) \S.*$")
+_INLINE_QUOTE = re.compile(r"(?<=[.?!:]) > \S.*$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _MACHINE_LINE = re.compile(
     r"""
@@ -86,15 +89,19 @@ def _without_fences(lines: Iterable[str]) -> Iterator[str]:
 
 
 _QUOTATION = re.compile(r"""(?<!\w)(?:"([^"]+)"|“([^”]+)”|'([^']+)')(?!\w)""")
-_SPEECH = re.compile(r"\b(?:we|i|our|my|they|he|she|you)\b|\S+(?: \S+){5}", re.IGNORECASE)
+_SPEECH = re.compile(r"\b(?:we|i|us|our|my|they|he|she|you|everyone|everybody|nobody)\b|\S+(?: \S+){5}", re.IGNORECASE)
 _SHORT = {
     r"\blet'?s\b(?! (?:him|her|you|them|us|me|it)\b)": "let us",
     r"\b(it|that|there|here|what|who|he|she)'s\b": r"\1 is",
+    r"\b(\w+)'s (?=(?:on|in|out|off|gone|an?|now|not|still|all|at|going|settled|decided|closed|open|based|hosted|"
+    r"called)\b)": r"\1 is ",
+    r"\bthat(?:'d| would) be (?=(?-i:[A-Z]))": "that is ",
     r"\b(i)'?m\b": r"\1 am",
     r"\b(we|you|they)'re\b": r"\1 are",
     r"\b(i|we|you|they)'?ve\b": r"\1 have",
-    r"\b(i|we|you|they|it|that)'ll\b": r"\1 will",
+    r"\b(i|we|you|they|it|that|who|he|she)'ll\b": r"\1 will",
     r"\b(i|we|you|they)'d\b": r"\1 would",
+    r"\b(i|we|you|they) have got (?=an?\b|no\b|\d|two|three|four|five|six|(?-i:[A-Z]))": r"\1 have ",
     r"\bcan'?t\b": "cannot",
     r"\bwo(?:n't|nt)\b": "will not",
     r"\b(do|does|did|is|are|was|were|has|have|had|would|should|could)n'?t\b": r"\1 not",
@@ -123,7 +130,9 @@ def _spelled_out(line: str) -> str:
 _LONGEST = 600  # characters; nobody says more in one sentence, and rules take time
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _END = re.compile(
-    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bMr\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\bNo\.)(?<!\bca\.)(?<=[.!?])[)\]]*\s+(?=\S)|;\s+"
+    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bMr\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\bNo\.)(?<!\bca\.)(?<=[.!?])[)\]]*\s+(?=\S)|;\s+|"
+    r",\s+(?=(?:i mean|no,? wait|wait,? no|or rather|make that|scratch that)\b)",
+    re.IGNORECASE,
 )
 _TAIL_QUESTION = re.compile(
     r"(?:,|:| -| –|—)\s+(?:and |so |but |any )?(?=(?:what|which|how|why|when|where|who|is|are|am|can|could|should|"
@@ -140,13 +149,20 @@ _ASKING = re.compile(
 _TAG = re.compile(r", (?:ok|okay|alright|please|thanks|thank you|got it)\?$", re.IGNORECASE)  # no question
 
 
+_CONFIRM = re.compile(
+    r", (?:(?:is|are|does|do|did|has|have|was|were|can|will) (?:not )?(?:it|he|she|they|we|i|you|there)|right|no|"
+    r"correct)\?$",
+    re.IGNORECASE,
+)
+
+
 def _split(line: str) -> Iterator[Sentence]:
     for part in _END.split(_BULLET.sub("", line)):
         text = _TAG.sub(".", part.strip())
         if not text.endswith("?"):
             yield from _sentence(text, asks=False)
             continue
-        tail = _TAIL_QUESTION.search(text)
+        tail = None if _CONFIRM.search(text) else _TAIL_QUESTION.search(text)
         if tail and not _ASKING.match(text):
             yield from _sentence(text[: tail.start()], asks=False)
             text = text[tail.end() :]

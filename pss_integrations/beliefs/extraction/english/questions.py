@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 
 from pss_integrations.beliefs.extraction.english.claims import Claim, Rule, claim_of, rule
-from pss_integrations.beliefs.extraction.english.clauses import Clause, clause, is_thing, sentence, snake, terms
+from pss_integrations.beliefs.extraction.english.clauses import (
+    Clause,
+    clause,
+    is_name,
+    is_thing,
+    sentence,
+    snake,
+    terms,
+)
 from pss_integrations.beliefs.extraction.english.grammar import ADVERBS, PASSING, WE
 from pss_integrations.beliefs.extraction.english.prose import Sentence
-from pss_integrations.beliefs.extraction.english.vetoes import is_stated, is_undecided
-from pss_integrations.text import tokenize
+from pss_integrations.beliefs.extraction.english.vetoes import is_undecided
 
 _HOW = r"(?P<how>whether|if|on|about|between|over|which|what|how|when|where|who)"
 _SAME = {"if": "whether", "on": "about", "over": "about"}
@@ -20,7 +27,12 @@ _END = re.compile(
 )
 _FILLER = re.compile(r"[ ,]+(?:yet|or not|at all|now|though)$", re.IGNORECASE)
 _SHOULD = re.compile(r"^(?:we|i) (?:should|ought to|want to|need to|shall|will|can) ", re.IGNORECASE)
-_ACT = re.compile(r"^to [a-z]+ ", re.IGNORECASE)
+_OF_OTHERS = re.compile(
+    r"(?:she|he|they|you|(?:i|we) (?:understood|understand|know|got|remember|did|have|am|was|were))\b|"
+    r"(?:(?-i:[A-Z])\w+|(?:the|my|our|her|his) \w+) (?:wants?|likes?|loves?|needs?|means?|knows?|thinks?|"
+    r"prefers?|feels?|said)\b",
+    re.IGNORECASE,
+)
 _INNER = re.compile(r"(?P<how>whether|if|which|what|how|when|where|who) (?P<asked>.+)", re.IGNORECASE)
 _MEAL = r"(?!to (?:have|eat|wear|watch|read|drink|cook)\b)"
 
@@ -43,59 +55,85 @@ def undecided(how: str, asked: str) -> Claim | None:
     asked = re.sub(r"^(?:The|Our|My)\b", lambda found: found[0].lower(), asked)
     text = asked if how in ("between", "about") else _SHOULD.sub("to ", asked)
     words = terms(text)
-    if not words or (how == "between" and not is_thing(text)):
+    if not words or _OF_OTHERS.match(asked) or (how == "between" and not is_thing(text)):
         return None
     return claim_of("open", Clause(text), sentence("undecided", how, text), name=snake(*words[:3]), aliases=words)
 
 
-def act_asked(question: Claim) -> tuple[str, str] | None:
-    """What one would do: ``renew`` and ``the licence`` of "Undecided whether to renew the licence"."""
-    found = re.match(r"Undecided whether to (?P<verb>[a-z]+) (?P<what>[^,]+)\.$", question.content)
-    return (found["verb"], found["what"]) if found and not options(asked_by(question)) else None
-
-
-def carried_out(spoken: Sentence, question: Claim) -> Claim | None:
-    """The answer in the question's own words: "no, we won't renew it", "we'll get a second printer"."""
-    found = _WILL.search(spoken.text)
-    if found is None or spoken.asks or not is_stated(found, spoken):
-        return None
-    verb, what = act_asked(question) or ("", "")
-    if found["verb"].lower() != verb or not _IT.match(found["what"]):
-        verb, what = found["verb"].lower(), clause(found["what"]).text
-        if not _TAKE.fullmatch(verb) or question.aliases[0].lower() not in what.lower():
-            return None
-    content = sentence("decided", "not" if found["neg"] else "", "to", verb, what)
-    return claim_of("decide", Clause(what), content, name=question.name, aliases=question.aliases)
-
-
-def asked_by(question: Claim) -> str:
-    """The words of an open question, without its introduction."""
-    return re.sub(r"^Undecided \w+ |\.$", "", question.content)
+_OPENABLE = re.compile(
+    r"\b(?:window|door|shop|store|tab|file|issue|ticket|bar|restaurant|museum|bank|pharmacy|library|gate|road|"
+    r"registration|job|offer|"
+    r"bottle|app|account|box|market|pool|office|pub|caf[eé])s?$",
+    re.IGNORECASE,
+)
+_TALE = re.compile(r"\b(?:story|novel|film|movie|series|game|match|hero|heroine)\b", re.IGNORECASE)
 
 
 def _still_open(found: re.Match[str], _after: str) -> Claim | None:
     """``The colour is still undecided``, ``whether we move is open``."""
-    how = "whether" if found[0].lower().startswith("whether") else "about"
-    return undecided(how, found["what"]) if how == "whether" or is_thing(found["what"]) else None
+    how = found.groupdict().get("how")
+    is_ajar = not how and _OPENABLE.search(found["what"]) and found[0].lower().endswith("open")
+    if PASSING.search(found.string) or is_ajar or _TALE.search(found["what"]) or not (how or is_thing(found["what"])):
+        return None
+    return undecided((how or "about").lower(), found["what"])
+
+
+def _between(found: re.Match[str], after: str) -> Claim | None:
+    """``It's between Oslo and Bergen``, ``Oslo or Bergen, we can't agree``."""
+    said = after.partition(",")[0]
+    is_bare = found[0].lower().endswith("is between ") and not re.search(r"(?-i:[A-Z])\w+(?<!day) and ", said)
+    if is_bare and not re.search(r"still|down|toss", found[0]):
+        return None
+    return undecided("between", re.sub(r" or ", " and ", said, count=1)) if re.search(r" (?:and|or) ", said) else None
+
+
+def _about_thing(found: re.Match[str], _after: str) -> Claim | None:
+    """``We still haven't picked a caterer``."""
+    return None if PASSING.search(found.string) else undecided("about", found["what"])
+
+
+def _labelled(found: re.Match[str], after: str) -> Claim | None:
+    """``Still open: the band``, ``open: whether we keep the free tier``."""
+    inner = _INNER.match(after)
+    if inner:
+        return undecided(inner["how"].lower(), inner["asked"])
+    is_plain = re.fullmatch(r"open: ", found[0], re.IGNORECASE)
+    return None if is_plain else undecided("about", clause(after).text)
+
+
+def labelled(previous: Sentence | None, spoken: Sentence) -> Claim | None:
+    """``Open question: do we need a lift?``"""
+    if previous is None or not spoken.asks or not re.fullmatch(_LABEL, previous.text, re.IGNORECASE):
+        return None
+    asked = re.sub(r"^(?:do|does|should|shall|will|can) ", "", spoken.text, flags=re.IGNORECASE)
+    return undecided("whether" if asked != spoken.text else "about", asked)
 
 
 _SETTLED = (
     r"(?:decided|settled|agreed|chosen|picked|determined|concluded|figured out|worked out|made up (?:our|my|"
     r"their) minds?|made a decision|reached a decision|come to a decision)"
 )
-_WILL = re.compile(
-    r"\b(?:we|i) (?:will|shall|(?:are|am)(?= (?:not )?going to )|(?:have )?(?:decided|agreed)(?= (?:not )?to ))"
-    r"(?P<neg> not)?(?: going)?(?: to)? (?P<verb>[a-z]+) (?P<what>.+)",
-    re.IGNORECASE,
-)
-_TAKE = re.compile(r"get|buy|take|use|keep|have|rent|hire|order|book|choose|pick|make|add|build", re.IGNORECASE)
-_IT = re.compile(r"(?:it|them|that|the)\b", re.IGNORECASE)
 _TORN = (
-    r"(?:torn|undecided|on the fence|going back and forth|going to and fro|wavering|debating|hesitating|"
-    r"(?:of|in) two minds|split|deciding|weighing|arguing|dithering|agoni[sz]ing)"
+    r"(?:torn|choosing|going back and forth|undecided|on the fence|going back and forth|going to and fro|wavering|"
+    r"debating|hesitating|"
+    r"(?:of|in) two minds|split|deciding|weighing|arguing|dithering|agoni[sz]ing|"
+    r"(?:still |always )?(?:wondering|thinking)(?= (?:about |over )?(?:whether|if|between) (?:to|we should|i "
+    r"should)\b))"
 )
 _OPEN = (
-    r"(?:undecided|unsettled|up in the air|tbd|to be decided|an open question|not (?:decided|settled)(?: yet)?|open)"
+    r"(?:undecided|unsettled|up in the air|tbd|to be decided|an open question|not (?:decided|settled)(?: yet)?|up "
+    r"for grabs|(?:under|up for) (?:discussion|debate)|something (?:we|i) (?:still )?(?:have|need) to (?:decide|"
+    r"settle|sort out)|open)"
+)
+_LABEL = (
+    r"(?:(?:(?:the )?(?:only |last |main |big |other )?(?:one|a|another|thing|things|question|point|issue|detail)"
+    r"(?: (?:thing|question|point|issue|detail))?|what)(?: (?:that|which))?(?: (?:we|i) (?:still )?(?:have|need) to "
+    r"(?:decide|settle)(?: on)?(?: is(?=[: ]))?| (?:is|are|remains?)(?: still| yet| as yet| left)* (?:open|undecided|"
+    r"unsettled|up in the air|to be (?:decided|settled|sorted out|agreed)))|(?:left|remains|still) (?:open|to be "
+    r"(?:decided|"
+    r"settled|agreed|sorted out)|to decide|to settle|undecided|up in the air)(?: for now| so far)?|(?:still |also |"
+    r"one )?(?:open|undecided|unresolved|unsettled|tbd|to be decided)(?: question| point)?(?: "
+    r"still| yet)?)"
 )
 QUESTIONS: tuple[Rule, ...] = (
     rule(
@@ -108,8 +146,8 @@ QUESTIONS: tuple[Rule, ...] = (
         _open,
         rf"(?:(?:{WE}(?:am|are|is) |^|, )(?:still |really |honestly |also )*",
         r"not (?:quite |really |entirely |yet |so |at all |too )*(?:sure|certain)(?: yet)?|\b(?:we|i) do not know yet)",
-        r" (?:about )?(?P<how>whether|if|which|when|where|who) (?=(?:we|i|to|our|the|it)\b)",
-        r"(?=(?:to |[^,.]*?\b(?:should|ought|want to|need to|shall|will)\b))",
+        r" (?:about )?(?P<how>whether|if|which|when|where|who) (?=(?:we|i|to|our|the|it|will|\w+ (?:we|i|to))\b)",
+        r"(?=(?:to |will |[^,.]*?\b(?:should|ought|want to|need to|shall|will)\b|(?<=yet whether )))",
     ),
     rule(
         _open,
@@ -135,22 +173,83 @@ QUESTIONS: tuple[Rule, ...] = (
         r"\b(?:it is |still )+(?:open|undecided|unclear|not (?:yet )?(?:clear|decided|settled)(?: yet)?|up in the air|",
         rf"to be decided|tbd|an open question) {_HOW} ",
     ),
+    rule(_open, rf"(?:^|[,] |\b(?:and|but) )(?:the )?jury is (?:still )?out (?:as to )?{_HOW} "),
+    rule(
+        _open,
+        rf"(?:^|[,:] |\b(?:and|but) |{WE}(?:have )?|there is )(?:still )?no (?:decision|idea yet)(?: yet)?(?: as "
+        rf"to)? {_HOW} ",
+    ),
+    rule(
+        _open,
+        rf"\b(?:we|i) (?:still )?(?:go|keep going) back and forth (?:on|about|over) {_HOW} ",
+    ),
     rule(
         _still_open,
-        rf"(?:^|[,:] |\b(?:and|but) )whether (?P<what>[^,;:]+?) (?:is|remains) (?:still |as yet |yet )*{_OPEN}\b",
+        r"(?:^|[,:] |\b(?:and|but) )(?:a|the|our) decision (?:on|about|over) (?P<what>[^,;:]+?) (?:is (?:still "
+        r")?(?:pending|open|out)|"
+        r"has not been (?:made|taken)|has yet to be (?:made|taken))",
+    ),
+    rule(_open, rf"\b(?:big|main|only|open) question is (?:still )?{_HOW} "),
+    rule(
+        _open,
+        r"\b(?:we|i) (?:still do not know|do not (?:yet )?know yet) (?P<how>whether|if|which|when|where|who) "
+        r"(?=(?:we|i|to|will|\w+ will)\b)",
+    ),
+    rule(_between, r"\bit is (?:still |down to |a toss-?up )*between "),
+    rule(
+        _between,
+        r"(?:^|[:] )(?:either )?(?=[^,;:]+ or [^,;:]+, (?:(?:we|i) )?(?:(?:am|are) )?(?:still )?(?:not sure yet|that "
+        r"is (?:still )?(?:open|undecided)|"
+        r"undecided|torn|cannot (?:agree|decide|make up)|have not decided|no idea)(?: yet)?\b)",
+    ),
+    rule(
+        _about_thing,
+        WE,
+        r"(?:(?:are|am|is|have been) (?:still |always )*(?:debating|arguing about|arguing over|weighing up|undecided "
+        r"about|undecided on)|(?:still )?(?:have not|has not) (?:yet )?(?:picked|chosen|settled on|decided on|agreed "
+        r"on|figured out|worked out)|(?:still )?(?:have|need)(?: yet)? to (?:pick|choose|decide on|settle on|agree "
+        r"on|settle)|"
+        r"keep changing (?:my|our) minds? about|(?:are|am) (?:still |always )*(?:mulling over|pondering|weighing)|"
+        r"cannot (?:"
+        r"settle|decide|agree) on)(?: on| about)? (?P<what>(?:the|our|a|an) [^,;:]+?)(?: yet)?(?=$|,| and (?:we|i)\b|"
+        r" but )",
+    ),
+    rule(
+        _labelled,
+        rf"(?:^|\b(?:under|as|for) (?:the )?){_LABEL}(?: points| questions| items)?(?:: | is (?=the |our |my |who|"
+        rf"wh))(?!.*: )",
+    ),
+    rule(
+        _still_open,
+        rf"(?:^|[,:] |\b(?:and|but) )(?P<how>whether|who|where|when|how|which|what) (?P<what>[^,;:]+?) (?:is|remains) "
+        rf"(?:still |as yet |yet )*(?:{_OPEN}|not (?:clear|certain)(?: yet)?|anyone's guess)(?=$|,|\.| and\b| but\b| "
+        rf"for now)",
+    ),
+    rule(
+        _still_open,
+        r"(?:the )?question (?:of|about) (?P<what>[^,;:]+?) (?:is|remains|has) (?:still |as yet |yet )*(?:open|"
+        r"undecided|"
+        r"unsettled|unresolved|not been (?:settled|decided|resolved|answered))",
+    ),
+    rule(
+        _still_open,
+        r"(?P<what>\b(?:the |our |my )[\w-]+(?: [\w-]+){0,4}?) (?:has|have) (?:still |yet )*(?:not (?:yet )?been "
+        r"(?:decided|settled|fixed|chosen|agreed|picked|set)|to be (?:decided|settled|fixed|chosen|agreed|picked|set))",
     ),
     rule(
         _still_open,
         r"(?P<what>\b(?:the |our |my )[\w-]+(?: [\w-]+){0,4}?) (?:is|are|remains?) ",
-        r"(?:(?:still |as yet |yet )*(?:undecided|unsettled|up in the air|tbd|to be decided|an open question|",
-        r"not (?:decided|settled))|still open)\b",
+        r"(?:(?:still |as yet |yet )*(?:undecided|unsettled|up in the air|up for grabs|tbd|to be decided|an open "
+        r"question|(?:under|up for) (?:discussion|debate)|",
+        r"not (?:decided|settled|fixed|chosen|agreed))(?: yet)?|still open)\b",
     ),
 )
 
 _NO_AGREEMENT = re.compile(
     r"\b(?:we|i) (?:still |just |really )*(?:cannot (?:agree|decide|make up (?:our|my) minds?)|"
     r"have not (?:decided|agreed|settled|made up (?:our|my) minds?)|"
-    rf"(?:am|are) (?:still )?(?:not sure|{_TORN}))(?: yet| about it| on (?:it|that|this)| over it)?$|"
+    rf"(?:honestly )?do not know yet|(?:am|are) (?:still )?(?:not sure|{_TORN}))(?: yet| about it| on (?:it|that|"
+    rf"this)| over it)?$|"
     r"^(?:still )?(?:undecided|no decision yet|not decided yet|debating)",
     re.IGNORECASE,
 )
@@ -170,43 +269,12 @@ def disagreement(previous: Sentence | None, spoken: Sentence) -> Claim | None:
         return None
     asked = _SUBJECT_VERB.search(previous.text)
     if asked is None:
+        if (" for " in previous.text or is_name(previous.text[1:])) and (
+            bare := re.fullmatch(r"(?P<one>[\w' -]{2,30}?) or (?P<other>[\w' -]{2,60})", previous.text)
+        ):
+            return undecided("between", f"{bare['one']} and {bare['other']}")
         loose = re.search(r"(?:\bshould |: )(?P<asked>.+\bor\b.+|.+)", previous.text, re.IGNORECASE)
         return undecided("about" if loose[0][0] == ":" else "whether", loose["asked"]) if loose else None
     act = f"{asked['verb']} {asked['rest']}"
     is_speaker = asked["subject"].lower() in ("we", "i")
     return undecided("whether", f"to {act}" if is_speaker else f"{asked['subject']} should {act}")
-
-
-# -- what settles it
-
-
-def options(question: str) -> tuple[str, ...]:
-    """What a question lets one choose from: the phrases beside "or", or between "between" and "and"."""
-    found = re.search(r"(?:^|\bbetween )(.+?),? \b(?:or|vs\.?|versus|and) (.+)", question)
-    if found is None:
-        return ()
-    left, right = terms(found[1]), terms(clause(found[2]).thing)
-    return (*left[-1:], *right[:1])
-
-
-def topic(question: Claim) -> tuple[str, ...]:
-    """What a question is about, apart from its options."""
-    asked = asked_by(question)
-    chosen = options(asked)
-    return tuple(term for term in terms(_ACT.sub("", asked)) if term not in chosen)
-
-
-def purpose(question: Claim) -> str:
-    """What a question is about, as one adds it to its answer: ``for the retreat``."""
-    asked = asked_by(question)
-    if found := re.search(r" for (?:the|their|an?) [^,]+$", asked):
-        return found[0].strip()
-    found = re.match(r"(?P<what>(?:the|their) [^,]+?) should ", asked)
-    return f"for {found['what']}" if found else ""
-
-
-def settles(claim: Claim, question: Claim) -> bool:
-    """Whether a decision answers an open question: it takes one of the options, or names what was asked about."""
-    said = set(tokenize(f"{claim.value} {' '.join(claim.aliases)}"))
-    asked = options(asked_by(question)) or question.aliases
-    return not said.isdisjoint(tokenize(" ".join(asked)))

@@ -34,10 +34,9 @@ class Suggestion:
 
 _USE_IT = r"(?:use|using|go with|going with|pick|choose|take|try|call it|calling it|name it)"
 _SUGGEST = re.compile(
-    r"\b(?:i (?:would |could )?(?:suggest|recommend|propose|advise|go with|use|pick|choose|take|set it to)|"
-    r"(?:how|what) about|"
-    r"(?:you|we|i) c(?:ould|an) (?:also )?(?:use|try|go with|call it|name it|do|have|take|switch to|put|write|store|"
-    r"keep|set it to)|(?:shall|should) (?:we|i) (?:use|go with|call it|name it|take|do|make it|set it to)|"
+    r"\b(?:i (?:would |could )?(?:suggest|recommend|propose|advise|go with|use|pick|choose|take|set it to)|(?:how|"
+    r"what) about|(?:you|we|i) c(?:ould|an) (?:also )?(?:use|try|go with|call it|name it|do|have|take|switch to|put|"
+    r"write|store|keep|set it to)|(?:shall|should) (?:we|i) (?:use|go with|call it|name it|take|do|make it|set it to)|"
     r"let us (?:use|go with|take|call it)|my (?:suggestion|recommendation|pick|vote) (?:is|would be|goes to)|"
     r"(?:suggestion|recommendation|proposal|option [a1]):|why not|consider)"
     rf":? (?:that you |you |to )?(?:{_USE_IT} )?(?P<thing>.+)",
@@ -86,13 +85,14 @@ def _asked_for(question: str) -> tuple[str, ...]:
 
 _TAKE_UP = re.compile(
     r"\b(?P<verb>go(?:ing)? (?:with|for)|do(?:ing)?|use|using|tak(?:e|ing)|adopt(?:ing)?|keep|choose|pick)(?: it)? "
-    r"(?P<which>that|it|this|those|these|them|so|like that|like this|your (?:suggestion|proposal|first one)|"
-    r"the (?:first|second|third|latter|former))\b",
+    r"(?P<which>that|it|this|those|these|them|so|like that|like this|your (?:suggestion|proposal|first one)|the "
+    r"(?:first|second|third|latter|former))\b|\b(?:that|this) is what (?:we|i) (?:will|are going to) (?:do|use|take|"
+    r"go with)\b|\block (?:that|it) in\b",
     re.IGNORECASE,
 )
 _COMMITTED = re.compile(
-    r"\b(?:let us|(?:we|i) (?:will|shall)|(?:we are|i am) (?:going|doing|using|taking)|agreed|deal|sold|decided|"
-    r"settled)\b",
+    r"\b(?:let us|(?:we|i) (?:will|shall)|(?:we are|i am) (?:going|doing|using|taking)|agreed|deal|sold|decided|lock|"
+    r"yes,? (?:please )?do(?= it like)|settled)\b",
     re.IGNORECASE,
 )
 _RESERVED = re.compile(r"\b(?:not|if|later|maybe|unless|for now|this time)\b", re.IGNORECASE)
@@ -104,7 +104,7 @@ def taken_up(spoken: Sentence, offered: Suggestion) -> Claim | None:
     found = _TAKE_UP.search(spoken.text)
     if spoken.asks or found is None or not _COMMITTED.search(spoken.text) or _RESERVED.search(spoken.text):
         return None
-    place = next((place for word, place in _ORDINALS.items() if word in found["which"].lower()), 0)
+    place = next((place for word, place in _ORDINALS.items() if word in (found["which"] or "").lower()), 0)
     things = offered.things
     thing = (things[place] if -len(things) <= place < len(things) else things[0]).strip(" .,?")
     subject = offered.about[0] if offered.about else ""
@@ -120,14 +120,25 @@ _ASSENT = (
     r"thanks|thx|hm+)"
 )
 _PICKED = re.compile(
-    rf"(?:{_ASSENT}\b[,:]? )*"
-    rf"(?:(?P<thing>{_THREE}),? (?:it is|then|wins|won)(?=$|,)|"
-    rf"(?:(?:let us|(?:we|i) (?:will|would)) (?:take|have|do|choose|pick|use|stay|keep|stick with|go with|go for)|"
-    rf"(?:we|i) (?:take|choose|pick|stay|stick with)) (?:with )?(?P<taken>{_THREE})(?: then| please)?(?=$|,)|"
-    rf"it is (?P<named>(?-i:[A-Z]){_THREE})$|"
+    rf"(?:{_ASSENT}\b[,:]? )*(?:(?P<thing>{_THREE}),? (?:it is|then|wins|won)(?=$|,)|(?:(?:let us|(?:we|i) (?:will|"
+    rf"would)) (?:take|have|do|choose|pick|use|stay|keep|stick with|go with|go for)|(?:we|i) (?:take|choose|pick|stay|"
+    rf"stick with)) (?:with )?(?P<taken>{_THREE})(?: then| please)?(?=$|,)|it is (?P<named>(?-i:[A-Z]){_THREE})$|"
     r".*\b(?:we|i) (?:will|are going to|am going to) (?P<act>[a-z]+)(?: (?:it|them|that|this|both))?$)",
     re.IGNORECASE,
 )
+
+
+_SEEKS = re.compile(
+    r"^(?:(?:hi|hey|ok|so|also)\b,? )*(?:(?:i|we) )?(?:(?:still )?need|(?:am |are )?looking for|could use) an? "
+    r"(?:[\w-]+ ){0,3}(?:manager|tool|app|software|editor|database|host|hosting|service|library|framework|supplier|"
+    r"provider|platform|system|plug-?in|vendor|caterer|venue|courier)\b",
+    re.IGNORECASE,
+)
+
+
+def seeks(spoken: Sentence) -> bool:
+    """Whether a sentence asks for a proposal without being a question: "need a reference manager"."""
+    return _SEEKS.match(spoken.text) is not None
 
 
 def picked(spoken: Sentence, heard: str, asked: str) -> Claim | None:
@@ -156,6 +167,9 @@ _ASKS_WHAT = re.compile(
 _ANSWERS = re.compile(
     r"(?:oh |well |just |only |mostly |it is |we use |i use )*(?:an? |the )?(?P<thing>[^,;:]+)$", re.IGNORECASE
 )
+_NO_ASPECT = re.compile(
+    r"(?:\w+ )?(?:error|message|line|file|page|output|step|option|question|one|problem|exception)s?$", re.IGNORECASE
+)
 _NO_ANSWER = re.compile(r"\b(?:no|not|none|yes|sure|what)\b", re.IGNORECASE)
 _SHORT = 4  # words of an answer that is but a name
 
@@ -163,7 +177,7 @@ _SHORT = 4  # words of an answer that is but a name
 def short_answer(question: str, spoken: Sentence) -> Claim | None:
     """What a user answers by a name alone: "Which editor do you use?" "Helix."."""
     asked, given = _ASKS_WHAT.search(question), _ANSWERS.match(spoken.text)
-    if asked is None or given is None or spoken.asks:
+    if asked is None or given is None or spoken.asks or _NO_ASPECT.match(asked["what"]):
         return None
     thing = clause(given["thing"]).text
     if not is_name(thing) or len(thing.split()) > _SHORT or _NO_ANSWER.search(thing):

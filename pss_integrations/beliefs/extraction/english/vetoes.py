@@ -8,8 +8,10 @@ from pss_integrations.beliefs.extraction.english.prose import Sentence
 
 _OWN_WORDS = re.compile(
     r"\b(?:as |like )?(?:i|we) (?:have |had |already )*(?:said|mentioned|told you|wrote|asked|noted)\b|\bas (?:said|"
-    r"mentioned)\b|\bi should (?:add|mention|say)\b|\bif (?:it|that|this) (?:helps|matters|is relevant|counts)\b|"
-    r"\bif you (?:must|need to|want(?:ed)? to) know\b",
+    r"mentioned)\b|\bi should (?:also )?(?:add|mention|say)(?: that)?\b|\bif (?:it|that|this) (?:helps|matters|is "
+    r"relevant|counts)\b|"
+    r"\b(?:i|we) (?:(?:had to|have to|just|always) )*(?:explain(?:ed)?|tell|told|remind(?:ed)?|mention(?:ed)?)(?: "
+    r"to)? (?:(?:an?|the|my|our) )?\w+ that\b|\bif you (?:must|need to|want(?:ed)? to) know\b",
     re.IGNORECASE,
 )
 _UNREAL = (
@@ -32,14 +34,17 @@ _PAST = (
     r"example|exercise|scenario|script|tale)"
 )
 _TEXT_TO_COME = (
-    r"(?:write|draft|translate|rephrase|reword|rewrite|proofread|summari[sz]e|correct|improve|shorten|edit|type|post|"
-    r"tweet|caption|headline|sentence|phrase|subject line|title|explain)\b[^:]*:"
+    r"(?:write(?! (?:it |this |that )?down)|draft|translate|rephrase|reword|rewrite|proofread|summari[sz]e|"
+    r"correct(?! (?:myself|me|that|it)\b)|improve|shorten|edit|type|post|tweet|caption|headline|sentence|phrase|"
+    r"subject line|title|explain|sign|notice|"
+    r"slogan|advert|poster|leaflet|flyer|an? ad|the ad)\b[^:]*:"
 )
 _BEFORE = re.compile(rf"\b(?:{_UNREAL}|{_REPORTED})\b|\b{_TEXT_TO_COME}", re.IGNORECASE)
 _BYGONE = re.compile(rf"\b(?:{_PAST})\b(?!.*\b(?:now|nowadays|these days)\b)", re.IGNORECASE)
 _DOUBTED = re.compile(rf"\b(?:{_REPORTED}|{_PAST}|if)\b|\b(?:wrong|incorrect|nonsense)\b[^.]*\bthat\b", re.IGNORECASE)
 _AFTER = re.compile(
-    r"\b(?:i (?:guess|think|believe|suppose|assume)|apparently|probably|maybe|perhaps|or so i|if i (?:recall|remember)|"
+    r"\b(?:i (?:guess|think|believe|suppose|assume)|apparently|according to|probably|maybe|perhaps|or so i|if i "
+    r"(?:recall|remember)|"
     r"iirc|i heard|back then|back in the day|in those days|at the time|no idea|used to)\b",
     re.IGNORECASE,
 )
@@ -51,7 +56,8 @@ _SUBORDINATE = re.compile(
 )
 _NOUN_BEFORE = re.compile(
     r"\b(?:the|an?|every|each|any|all|our|my|this|some|most) (?:[\w'-]+ ){0,2}"
-    r"(?!(?:week|month|year|morning|evening|night|time|spring|summer|autumn|winter|weekend|\w*day|and|but|so|or|then) )"
+    r"(?!(?:week|month|year|morning|evening|night|time|spring|summer|autumn|winter|weekend|\w*day|ago|and|but|so|or|"
+    r"then) )"
     r"[\w'-]+ $",
     re.IGNORECASE,
 )
@@ -73,7 +79,12 @@ _IMAGINED = re.compile(
     r"translate|proofread|rephrase|reword|correct|fix|check|summari[sz]e|improve|shorten|edit|draft)\b[^:]*:",
     re.IGNORECASE,
 )
-_JOKE = re.compile(r"\b(?:just kidding|only kidding|kidding|joking|just a joke|as a joke)\b", re.IGNORECASE)
+_JOKE = re.compile(r"\b(?:just kidding|only kidding|kidding|joking|just a joke|(?<!even )as a joke)\b", re.IGNORECASE)
+_HEDGE = re.compile(
+    r"[\s,:–—-]*(?:and |but |so )?(?:maybe|perhaps|possibly|probably|apparently|supposedly|"
+    r"allegedly|hopefully|ideally)\b",
+    re.IGNORECASE,
+)
 _LEAD = re.compile(r"[\s,:–—-]*")
 
 
@@ -90,7 +101,7 @@ def is_stated(found: re.Match[str], sentence: Sentence) -> bool:
         or _THEIRS.search(before)
         or (_THAT.search(before) and not _KNOWN_THAT.search(before))
     )
-    is_unreal = _BEFORE.search(before) or _BYGONE.search(before + found[0])
+    is_unreal = _HEDGE.match(found[0]) or _BEFORE.search(before) or _BYGONE.search(before + found[0])
     return not (sentence.asks or is_clause or is_unreal or _AFTER.search(sentence.text[found.end() :]))
 
 
