@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from math import fsum
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -22,12 +21,14 @@ class Binding(BaseModel):
 
     :param index_id: The index: a digest for our own searchers, else the caller's word for it.
     :param engine: Backbone and configuration of the states; ``None`` where no state is read.
+    :param settings: What the router tries and how it searches; ``None`` in a certificate holds for any.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    index_id: str
+    index_id: str = Field(min_length=1)
     engine: str | None = None
+    settings: str | None = None
 
 
 class NullCount(BaseModel):
@@ -67,8 +68,8 @@ class Certificate(BaseModel):
     threshold: float | None = 0.0
     unsupported_below: float = 0.0
     binding: Binding | None = None
-    max_activation: float | None = None
-    confidence: float | None = None
+    max_activation: float | None = Field(default=None, gt=0, lt=1)
+    confidence: float | None = Field(default=None, gt=0, lt=1)
     nulls: Mapping[str, NullCount] = Field(default_factory=dict[str, NullCount])
     created_at: datetime | None = None
     digest: str = ""
@@ -88,22 +89,28 @@ class Certificate(BaseModel):
 
     @property
     def sees_query_alone(self) -> bool:
-        """Whether it decides before anything is searched or generated: no feature of a candidate weighs anything."""
-        return QUERY_FEATURES.issuperset(name for name, weight in self.weights.items() if weight)
+        """Whether it decides before anything is searched or generated: it is closed, or weighs the query alone."""
+        return self.threshold is None or QUERY_FEATURES.issuperset(
+            name for name, weight in self.weights.items() if weight
+        )
 
     def score(self, features: Features) -> float:
         """Weighed sum of the features; it means nothing but that more is better."""
         values = features.to_dict()
-        return fsum([self.bias, *(weight * values[name] for name, weight in sorted(self.weights.items()))])
+        return self.bias + sum(weight * values[name] for name, weight in sorted(self.weights.items()))
 
     def mismatch(self, binding: Binding | None) -> str | None:
         """Say why it does not hold for this index and engine; ``None`` if it does, or promises nothing."""
         if self.features_version != FEATURES_VERSION:
             return f"was made for version {self.features_version} of the features, this is {FEATURES_VERSION}"
-        if self.binding is None or self.binding == binding:
+        if self.binding is None:
             return None
         if binding is None:
             return "was calibrated, and the index that is searched has no index_id"
+        if self.binding.settings is None:
+            binding = binding.model_copy(update={"settings": None})
+        if self.binding == binding:
+            return None
         return f"was calibrated for {self.binding!r}, not for {binding!r}"
 
     def content_digest(self) -> str:
@@ -124,8 +131,8 @@ class Certificate(BaseModel):
         """
         try:
             read = cls.model_validate_json(Path(path).read_bytes())
-        except (OSError, ValidationError) as error:
-            raise InvalidInput(f"{path} holds no certificate: {_first(error)}") from error
+        except (OSError, TypeError, ValidationError) as error:
+            raise InvalidInput(f"{path!r} holds no certificate: {_first(error)}") from error
         if not read.digest:
             raise InvalidInput(f"{path} holds no certificate: it has no digest; calibrate again")
         return read

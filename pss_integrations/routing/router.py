@@ -22,14 +22,16 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import PathLike
 from typing import Generic, TypedDict, Unpack, cast
 
 from pss_integrations.errors import InvalidInput, StateNotFound
 from pss_integrations.protocols import ClueReader
 from pss_integrations.retrieval.fusion import check_positive_int, is_amount, reciprocal_rank_fusion
+from pss_integrations.retrieval.wrapped import check_name
 from pss_integrations.routing import features as observed
 from pss_integrations.routing.card import Card, CardBuilder, SessionCards
 from pss_integrations.routing.certificate import BUILT_IN, Binding, Certificate, as_certificate
@@ -66,7 +68,7 @@ class RouterOptions(TypedDict, total=False):
     composition: Composition
     query_weight: float | None
     kind: SearcherKind
-    vocabulary: Vocabulary | None
+    vocabulary: Collection[str] | None
     cards: CardBuilder | None
     certificate: Certificate | str | PathLike[str] | None
     index_id: str | None
@@ -146,11 +148,22 @@ class Router(SessionReader[DocumentT]):
         kind = options.get("kind", "unknown")
         check_choice("kind", kind, tuple(PLANS))
         self._plan = PLANS[kind]
-        self._vocabulary = options.get("vocabulary")
+        self._vocabulary = _as_vocabulary(options.get("vocabulary"))
         self._cards = options.get("cards") or SessionCards(self._vocabulary)
+        if not isinstance(self._cards, CardBuilder):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"cards must have a method build, got {type(self._cards).__name__}")
         self._certificate = as_certificate(options.get("certificate"))
+        check_name("index_id", options.get("index_id"))
         self._index_id = options.get("index_id")
         self._told = False
+
+    @cached_property
+    def settings(self) -> str:
+        """What is tried and how it is searched for, in words; a calibrated certificate holds for these alone."""
+        known = "no" if self._vocabulary is None else f"{len(self._vocabulary)}"
+        weight = self._plan if self._weight is None else self._weight
+        cards = type(self._cards).__qualname__
+        return f"{'+'.join(sorted(self._routes))}, {self._composition}, {weight}, {cards}, {known} names"
 
     def route(
         self,
@@ -233,8 +246,8 @@ class Router(SessionReader[DocumentT]):
         if guarded and certificate.sees_query_alone and not decide(features, certificate).activates:
             call.reason = "guarded"
             return call
-        if messages:
-            call.card = self._cards.build(messages, self._plan.words)
+        if messages and "card" in self._routes:
+            call.card = yield Look(lambda: self._cards.build(messages, self._plan.words))
         call.candidates = [*(yield from self._try_card(call)), *(yield from self._try_clue(call))]
         return call
 
@@ -254,7 +267,7 @@ class Router(SessionReader[DocumentT]):
         if not (call.clue.finished and is_usable_clue(call.clue.text, call.query)):
             call.reason = "unusable_clue"
             return []
-        said = {token for message in call.messages for token in tokenize(message.text)}
+        said = yield Look(lambda: {token for message in call.messages for token in tokenize(message.text)})
         features = observed.with_clue(call.features, call.clue, said, call.behind)
         return (yield from self._try(call, "pss", call.clue.text, features))
 
@@ -265,12 +278,13 @@ class Router(SessionReader[DocumentT]):
         wording = Wording(call.query if self._composition == "append" else "", added, weight)
         try:
             documents: Sequence[DocumentT] = yield Find(wording, route)
+            found = self._hits(documents)
         except Exception as error:  # the raw search stands
             _log.warning("the search of route %s failed with %s", route, type(error).__name__)
             call.reason = "search_failed"
             return []
-        found = self._hits(documents), self._hits(call.raw)
-        features = observed.with_candidate(features, call.query, added, *found, self._vocabulary)
+        raw = self._hits(call.raw)
+        features = observed.with_candidate(features, call.query, added, found, raw, self._vocabulary)
         return [Candidate(route, documents, features, decide(features, call.certificate))]
 
     def _choose(self, call: _Call[DocumentT], best: Candidate[DocumentT] | None, k: int | None) -> Routed[DocumentT]:
@@ -311,9 +325,11 @@ class Router(SessionReader[DocumentT]):
             reader = self._reader
             try:
                 engine = yield Look(lambda: reader.engine_of(session))
-            except StateNotFound:
-                return BUILT_IN
-        binding = Binding(index_id=self._index_id, engine=engine) if self._index_id else None
+            except StateNotFound:  # no clue will come of any engine
+                engine = self._certificate.binding.engine if self._certificate.binding else None
+        binding = None
+        if self._index_id:
+            binding = Binding(index_id=self._index_id, engine=engine, settings=self.settings)
         if mismatch := self._certificate.mismatch(binding):
             if not self._told:
                 self._told = True
@@ -322,7 +338,17 @@ class Router(SessionReader[DocumentT]):
         return self._certificate
 
 
+def _as_vocabulary(names: Collection[str] | None) -> Vocabulary | None:
+    if names is None or isinstance(names, Vocabulary):
+        return names
+    if not isinstance(names, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"vocabulary must be a collection of names, got {type(names).__name__}")
+    return Vocabulary(names)
+
+
 def _check_routes(routes: Sequence[Route], reader: ClueReader | None) -> None:
+    if not isinstance(routes, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"routes must be a list of routes, got {type(routes).__name__}")
     for route in cast("Sequence[str]", (routes,) if isinstance(routes, str) else routes):
         check_choice("route", route, ROUTES)
     if "pss" in routes and reader is None:

@@ -19,9 +19,11 @@ def router_options(searched: object, given: Mapping[str, Any]) -> RouterOptions:
     :param searched: An index, or anything else, which says nothing.
     :param given: Options by name; ``None`` leaves one open.
     """
-    is_ours = isinstance(searched, ExpandingSearcher)
-    own = {name: getattr(searched, name) for name in _KNOWN if is_ours and hasattr(searched, name)}
-    return cast("RouterOptions", own | {name: value for name, value in given.items() if value is not None})
+    said = {name: value for name, value in given.items() if value is not None}
+    known = _KNOWN if isinstance(searched, ExpandingSearcher) else ("index_id",)
+    # What was given is not asked for: it may be costly to make.
+    own = {name: value for name in known if name not in said and (value := getattr(searched, name, None)) is not None}
+    return cast("RouterOptions", own | said)
 
 
 def find(searcher: ExpandingSearcher, wording: Wording, k: int) -> list[Hit]:

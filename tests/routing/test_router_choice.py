@@ -114,10 +114,69 @@ async def test_one_that_does_not_gives_way_to_the_built_in_one_with_one_warning(
     await run(mode, one, FOLLOW_UP, ADA, make_index())
 
 
-async def test_a_session_without_a_state_has_no_engine_to_fit(make_reader, router, run, make_index, mode: str) -> None:
+async def test_a_session_without_a_state_is_held_to_the_same_promise(
+    make_reader, router, run, make_index, mode: str
+) -> None:
     one = router(make_reader({}), certificate=CALIBRATED, index_id="mine", vocabulary=NAMES)
     routed = await run(mode, one, FOLLOW_UP, ADA, make_index(), messages=TALK)
-    assert (routed.route, routed.calibrated) == ("card", False)
+    assert (routed.route, routed.reason, routed.calibrated) == ("raw", "guarded", True)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"composition": "replace"},
+        {"routes": ("raw", "pss")},
+        {"query_weight": 9},
+        {"kind": "dense"},
+        {"vocabulary": []},
+    ],
+)
+async def test_a_certificate_holds_for_the_settings_that_it_was_made_with(
+    make_reader, router, run, make_index, mode: str, changed: dict
+) -> None:
+    made_with = router(make_reader({ADA: CLUE}), vocabulary=NAMES).settings
+    binding = Binding(index_id="mine", engine="fake engine", settings=made_with)
+    given = {"certificate": CALIBRATED.model_copy(update={"binding": binding}), "index_id": "mine", "vocabulary": NAMES}
+    routed = await run(mode, router(make_reader({ADA: CLUE}), **given), FOLLOW_UP, ADA, make_index())
+    assert routed.calibrated
+    with pytest.warns(UserWarning, match="was calibrated for"):
+        routed = await run(mode, router(make_reader({ADA: CLUE}), **given | changed), FOLLOW_UP, ADA, make_index())
+    assert not routed.calibrated
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"vocabulary": "one"},
+        {"vocabulary": 5},
+        {"cards": object()},
+        {"index_id": 5},
+        {"certificate": 12},
+        {"routes": 5},
+    ],
+)
+def test_options_of_the_wrong_kind_are_refused_when_the_router_is_made(make_reader, router, options: dict) -> None:
+    with pytest.raises(InvalidInput):
+        router(make_reader({}), **options)
+
+
+async def test_no_card_is_made_where_none_is_tried(make_reader, router, run, make_index, mode: str) -> None:
+    class Failing:
+        def build(self, messages, words):
+            raise RuntimeError("not to be asked")
+
+    one = router(make_reader({ADA: CLUE}), routes=("raw", "pss"), cards=Failing())
+    routed = await run(mode, one, FOLLOW_UP, ADA, make_index(), messages=TALK)
+    assert (routed.route, routed.card) == ("pss", "")
+
+
+async def test_a_candidate_that_is_no_document_is_a_failed_search(
+    make_reader, router, run, make_index, mode: str
+) -> None:
+    index = make_index({APPENDED: [None]})
+    routed = await run(mode, router(make_reader({ADA: CLUE})), FOLLOW_UP, ADA, index)
+    assert (routed.route, routed.reason) == ("raw", "search_failed")
 
 
 async def test_cards_alone_have_certificates_of_their_own(router, run, make_index, mode: str) -> None:
