@@ -188,9 +188,7 @@ def names(text: str) -> list[str]:
     terms = [found for found in _QUOTED.finditer(text) if _is_term(found)]
     found_at = {term.start(): _quoted_text(term).strip().rstrip(",.;:!?") for term in terms}
     if not text.isupper():
-        for term in terms:  # masked at equal length: positions stay, no name runs into a quotation
-            text = text[: term.start()] + "x" * len(term[0]) + text[term.end() :]
-        found_at |= _capitalised(text)
+        found_at |= _capitalised(_masked(text, terms))
     return _once(found_at[start] for start in sorted(found_at))
 
 
@@ -260,8 +258,8 @@ def _respelled(whole: str) -> Iterator[str]:
 _COUNT = re.compile(r"\d{1,3}(?i:st|nd|rd|th|s|am|pm)?(?:-[a-z]+)*")
 _CAPITAL_INSIDE = re.compile(r"(?!(?<=\bM)c)[a-z][A-Z]")  # but "McDonald" is a plain name
 _QUOTED = re.compile(
-    r"""(?<!\w)"([^"\n]+)"(?!\w)|“([^”\n]+)”|«([^»\n]+)»|(?<!`)`([^`\n]+)`(?!`)"""
-    r"""|「([^」\n]+)」|『([^』\n]+)』|《([^》\n]+)》|(?<!\w)['‘]([^'’\n]+)['’](?!\w)"""
+    r"""(?<!\w)"([^"\n]+)"(?!\w)|“([^“”\n]+)”|«([^«»\n]+)»|(?<!`)`([^`\n]+)`(?!`)"""
+    r"""|「([^「」\n]+)」|『([^『』\n]+)』|《([^《》\n]+)》|(?<!\w)['‘]([^'‘’\n]+)['’](?!\w)"""
 )
 _LINK = re.compile(r"[ \t]+(?:(?:of|the|de|del|della|di|da|la|le|du|van|von|der|den|al|&)[ \t]+){0,2}")
 _INITIAL = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]|Mr|Mrs|Ms|Dr|Prof|St|Mt|Ft")
@@ -296,6 +294,15 @@ def _quoted_text(quoted: re.Match[str]) -> str:
 def _is_term(quoted: re.Match[str]) -> bool:
     term = _quoted_text(quoted)
     return len(term.split()) <= 8 and bool(content_words(term) or identifiers(term))
+
+
+def _masked(text: str, terms: Iterable[re.Match[str]]) -> str:
+    """Hide quoted terms at equal length: positions stay, and no name runs into a quotation."""
+    pieces, end = list[str](), 0
+    for term in terms:
+        pieces += (text[end : term.start()], "x" * len(term[0]))
+        end = term.end()
+    return "".join((*pieces, text[end:]))
 
 
 def _capitalised(text: str) -> dict[int, str]:

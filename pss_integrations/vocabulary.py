@@ -21,7 +21,7 @@ from pss_integrations.protocols import Searcher
 from pss_integrations.text import UNSEGMENTED, content_words, identifiers, names, normalise, tokenize
 from pss_integrations.types import Passage
 
-_DASH = re.compile(r"\s+[-\u2013\u2014|/]\s+")
+_DASH = re.compile(r"(?<!\s)\s+[-\u2013\u2014|/]\s+")
 _LETTER = rf"[^\W{UNSEGMENTED}]"
 _WORD = re.compile(rf"[{UNSEGMENTED}]|{_LETTER}(?:(?:{_LETTER}|[.'\u2019&@+#-])*(?:{_LETTER}|[+#]))?")
 _LONGEST = 48  # characters of a name in a text; longer ones are addresses and hashes
@@ -51,6 +51,7 @@ class Vocabulary(Collection[str]):
         if isinstance(titles, str) or isinstance(phrases, str):
             raise InvalidInput("a vocabulary is made of a collection of names, got one string")
         self._titles, self._phrases = _Phrases(titles), _Phrases(phrases)
+        self._names = self._titles.phrases | self._phrases.phrases
         self._frequency, self._documents = frequency or {}, documents
 
     @classmethod
@@ -124,7 +125,7 @@ class Vocabulary(Collection[str]):
 
     def __contains__(self, name: object) -> bool:
         """Whether a name counts, however it is spelled."""
-        return isinstance(name, str) and normalise(name) in self._titles.phrases | self._phrases.phrases
+        return isinstance(name, str) and normalise(name) in self._names
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names, folded, titles first."""
@@ -132,7 +133,7 @@ class Vocabulary(Collection[str]):
 
     def __len__(self) -> int:
         """Return the number of names."""
-        return len(self._titles.phrases | self._phrases.phrases)
+        return len(self._names)
 
 
 @dataclass(slots=True)

@@ -221,3 +221,25 @@ def test_identifiers_and_names_are_spelled_as_in_the_text(text: str) -> None:
     for found in (identifiers(text), names(text)):
         assert all(item and item in text for item in found)
         assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("unit", "found"),
+    [
+        *((opening + "a", []) for opening in "“«「『《‘'\"`"),
+        ('"', []),
+        ("`", []),
+        ("A ", []),
+        ('"red mode" ', ["red mode"]),
+        ("`Kim` 'Oslo' ", ["Kim", "Oslo"]),
+        ("in Oslo, ", ["Oslo"]),
+    ],
+)
+def test_names_in_a_megabyte(unit: str, found: list[str]) -> None:
+    assert names(unit * (1_000_000 // len(unit))) == found
+
+
+@pytest.mark.parametrize("marks", ["“”", "«»", "「」", "『』", "《》", "‘’"])
+def test_an_opening_mark_that_is_never_closed_hides_no_term(marks: str) -> None:
+    opening, closing = marks
+    assert names(f"see {opening} the {opening}red mode{closing} there") == ["red mode"]

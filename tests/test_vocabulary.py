@@ -141,6 +141,16 @@ def test_a_megabyte_is_gone_through(text: str) -> None:
     assert len(found) == text.count("Rosewood")
 
 
+def test_a_long_title_is_taken_apart() -> None:
+    title = "Alder" + " " * 200_000 + "House - Rooms"
+    assert "alder house" in Vocabulary.from_passages([Passage("a", "x", title)])
+
+
+def test_looking_a_name_up_does_not_go_through_all_names() -> None:
+    many = Vocabulary((f"title {n}" for n in range(100_000)), (f"phrase {n}" for n in range(100_000)))
+    assert all(f"Title {n}" in many and len(many) == 200_000 for n in range(2_000))
+
+
 # -- rarity --------------------------------------------------------------------------------------------------
 
 INDEX = Vocabulary.from_passages(

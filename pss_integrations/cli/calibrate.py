@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -148,6 +148,7 @@ def _told(result: Calibration, out: Path) -> dict[str, Any]:
         "calibrated": certificate is not None,
         "sessions": dict(result.sessions),
         "missing": dict(result.missing),
+        "missing_texts": dict(result.missing_texts),
         "skipped": result.skipped,
         "retained": result.retained if certificate else None,
         "certificate": certificate.model_dump(mode="json", exclude={"digest"}) if certificate else None,
@@ -155,10 +156,25 @@ def _told(result: Calibration, out: Path) -> dict[str, Any]:
     }
 
 
+def _lacking(result: Calibration) -> str:
+    """What is needed: sessions, texts that they do not answer, or both."""
+    few = {kind: count for kind, count in result.missing.items() if count > result.missing_texts.get(kind, 0)}
+    needed = [f"more sessions are needed, {_each(few)}"] if few else []
+    if result.missing_texts:
+        needed.append(
+            "there are too few texts for this promise, however many sessions are given: missing are "
+            f"{_each(result.missing_texts)}; promise less, or give calibrate() nulls of your own"
+        )
+    return "; ".join(needed)
+
+
+def _each(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} for {kind}" for kind, count in counts.items())
+
+
 def _print(result: Calibration, out: Path) -> None:
     if not (certificate := result.certificate):
-        lacking = ", ".join(f"{count} for {kind}" for kind, count in result.missing.items())
-        typer.echo(f"Not calibrated, and nothing written: more sessions are needed, {lacking}.")
+        typer.echo(f"Not calibrated, and nothing written: {_lacking(result)}.")
         return
     limit, confidence = (
         f"{100 * (share or 0):.4g} %" for share in (certificate.max_activation, certificate.confidence)

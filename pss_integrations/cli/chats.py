@@ -27,16 +27,25 @@ def load_chats(paths: Sequence[Path], who: PartialIdentity) -> list[Chat]:
     :param paths: The files.
     :param who: What was said of all of them; it fills what a file leaves open.
     :return: The chats, in order. One of which user or session is not known has no key.
-    :raises InvalidInput: If a file cannot be read or is malformed. The text says where.
+    :raises InvalidInput: If a file cannot be read or is malformed, the text says where; or if ``who`` names a session
+        and more than one chat does not say which it is.
     :raises IdentityConflict: If a file names another user or session than ``who``.
     """
-    return [chat for path in paths for chat in _chats(path, who)]
+    read = [one for path in paths for one in _chats(path, who)]
+    nameless = sum(not isinstance(said.session_id, str) for said, _ in read)
+    if isinstance(who.session_id, str) and nameless > 1:
+        raise InvalidInput(
+            f"one session_id cannot name {nameless} chats that do not say theirs: give one of them, or let each say "
+            "its own"
+        )
+    return [chat for _, chat in read]
 
 
-def _chats(path: Path, who: PartialIdentity) -> Iterator[Chat]:
+def _chats(path: Path, who: PartialIdentity) -> Iterator[tuple[PartialIdentity, Chat]]:
+    """Yield each chat of a file with what it says itself of whose it is."""
     rows = _sessions(path)
     if rows is None:
-        yield resolve(who), loaders.load_messages(path)
+        yield PartialIdentity(), (resolve(who), loaders.load_messages(path))
         return
     for where, row in rows:
         try:
@@ -45,12 +54,12 @@ def _chats(path: Path, who: PartialIdentity) -> Iterator[Chat]:
             raise type(error)(f"{where}: {error}") from error
 
 
-def _chat(where: str, row: object, who: PartialIdentity) -> Chat:
+def _chat(where: str, row: object, who: PartialIdentity) -> tuple[PartialIdentity, Chat]:
     if not _is_session(row):
         raise InvalidInput(f'expected a session, {{"session_id", "user_id", "messages": [...]}}, got {_kind(row)}')
     said = PartialIdentity.from_mapping(row, where)
     messages = map(_message, next(row[name] for name in _MESSAGES if isinstance(row.get(name), list)))
-    return resolve(said, who), [one for one in messages if one.text.strip()]
+    return said, (resolve(said, who), [one for one in messages if one.text.strip()])
 
 
 def _message(value: object) -> Message:

@@ -44,7 +44,9 @@ def shadow(
     user_id: UserId = None,
     no_user: Annotated[bool, typer.Option("--no-user", help="The sessions belong to no user.")] = False,
     routes: Routes = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many hits are compared.")] = 4,
+    k: Annotated[
+        int, typer.Option("-k", min=1, help="Hits of a search: as many as where the router will be used.")
+    ] = 4,
     certificate: Annotated[
         Path | None,
         typer.Option("--certificate", help="What the guard decides by. [default: a built-in one, not calibrated]"),
@@ -64,7 +66,7 @@ def shadow(
     It runs offline, needs no labels and changes nothing. Sessions whose user is not said are replayed without a state.
     """
     tried = checked_routes(routes)
-    who = _who(session_id, user_id, no_user, chats)
+    who = _who(session_id, user_id, no_user)
     if html and not html.absolute().parent.is_dir():
         raise InvalidInput(f"{html.absolute().parent} is no directory to write {html.name} in")
     stored = load_chats(chats, who)
@@ -85,9 +87,7 @@ def shadow(
         _print(report)
 
 
-def _who(session_id: str | None, user_id: str | None, no_user: bool, chats: Sequence[Path]) -> PartialIdentity:
-    if session_id is not None and len(chats) > 1:
-        raise typer.BadParameter("one id cannot name several chats: give one file", param_hint=["--session-id"])
+def _who(session_id: str | None, user_id: str | None, no_user: bool) -> PartialIdentity:
     user = UNSET if user_id is None and not no_user else user_of(user_id, no_user)
     return PartialIdentity(user, session_id, "the command line")
 

@@ -69,7 +69,9 @@ def routed(turn: Turn, routes: Sequence[Route], certificate: Certificate) -> Sen
         routes=routes,
         kind=turn.kind,
         vocabulary=turn.vocabulary,
-        cards=SessionCards(turn.vocabulary, turn.count_tokens),
+        cards=SessionCards(
+            turn.vocabulary, turn.count_tokens, trusted_roles=frozenset({"user", "system", "assistant"})
+        ),
         certificate=certificate,
     )
     return (sent[router.route(turn.query, _KEY, search, messages=turn.asked.history).route],)

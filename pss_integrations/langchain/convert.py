@@ -101,9 +101,10 @@ def to_hit(document: Document, id_key: str | None = None) -> Hit:
 
 
 def to_document(hit: Hit) -> Document:
-    """Return a hit of an index of ours as a document, with ``title`` and ``pss_score`` in its metadata."""
+    """Return a hit of an index of ours as a document, with ``pss_score`` and its title, if any, in its metadata."""
     passage = hit.passage
-    metadata = {**passage.metadata, "title": passage.title, "pss_score": hit.score}
+    title = {"title": passage.title} if passage.title else {}
+    metadata = {**passage.metadata, **title, "pss_score": hit.score}
     return Document(passage.text, id=passage.doc_id, metadata=metadata)
 
 

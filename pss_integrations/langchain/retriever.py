@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import copy
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
+    BaseCallbackManager,
     CallbackManagerForRetrieverRun,
     adispatch_custom_event,
     dispatch_custom_event,
@@ -16,7 +19,9 @@ from langchain_core.callbacks import (
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever, RetrieverLike
 from langchain_core.runnables import RunnableConfig, ensure_config
-from langchain_core.runnables.config import patch_config
+from langchain_core.runnables.config import patch_config, var_child_runnable_config
+from langchain_core.tracers.context import tracing_v2_callback_var
+from langsmith import tracing_context
 from pydantic import Field, PositiveInt, PrivateAttr
 
 from pss_integrations.errors import InvalidInput
@@ -41,6 +46,9 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
     whose metadata says ``pss_route``, ``pss_reason`` and, with ``composition="rrf"``, ``pss_score``; with
     ``explain=True`` also all else that the event says. Each call sends the custom event ``pss_decision``.
 
+    Traces hold the texts of card and clue only with ``explain=True``: without it the searches made with them, and
+    their reranking, run without the call's callbacks and without LangSmith. That of the query has its child run.
+
     :param retriever: The wrapped retriever, any runnable from a string to documents, or an index of ours such as
         ``BM25Index``, which says itself what ``kind``, ``vocabulary`` and ``index_id`` are.
     :param manager: Reads the states; never serialized. Without one there are the raw route and the card, and no
@@ -55,7 +63,7 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
     :param cards: Makes the cards; :class:`~pss_integrations.routing.SessionCards` by default.
     :param certificate: What the guard decides by, or its file; the built-in one by default.
     :param index_id: What tells the index from all others; a calibrated certificate holds for one.
-    :param compressor: Reranks what each search found, by the text of that search.
+    :param compressor: Reranks copies of what each search found, by the text of that search.
     :param id_key: Metadata key that names a document without an ``id``.
     """
 
@@ -72,7 +80,7 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
     index_id: str | None = None
     compressor: BaseDocumentCompressor | None = None
     id_key: str | None = None
-    _router: Router[Document] = PrivateAttr()
+    _made: Router[Document] | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
         """Make the router.
@@ -82,8 +90,29 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
         super().model_post_init(context)
         if isinstance(self.retriever, ExpandingSearcher) and self.k is None:
             raise InvalidInput("an index is searched for a number of hits: give k")
+        self._made = self._make_router()
+
+    # A copy has fields of its own, and no router can be pickled: each makes its router when it needs it.
+    def __copy__(self) -> Self:
+        copied = super().__copy__()
+        copied._made = None
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return super(GuardedRouterRetriever, copy(self)).__deepcopy__(memo)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        return super(GuardedRouterRetriever, copy(self)).__getstate__()
+
+    @property
+    def _router(self) -> Router[Document]:
+        if self._made is None:
+            self._made = self._make_router()
+        return self._made
+
+    def _make_router(self) -> Router[Document]:
         given = {name: getattr(self, name) for name in RouterOptions.__optional_keys__}
-        self._router = Router(
+        return Router(
             self.manager,
             hit=lambda document: to_hit(document, self.id_key),
             rescore=lambda document, score: annotated(document, {"score": score}),
@@ -126,11 +155,13 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
         k = self.k if k is None else k
 
         def search(wording: Wording, route: Route) -> Sequence[Document]:
-            child = run_manager.get_child(route)
-            found = self._found(wording, k, patch_config(config, callbacks=child))
-            if self.compressor is None or not found:
-                return found
-            return list(self.compressor.compress_documents(found, wording.text, callbacks=child))
+            with self._heard(route, config, run_manager.get_child(route)) as own:
+                found = self._found(wording, k, own)
+                if self.compressor is None or not found:
+                    return found
+                copies = [annotated(document, {}) for document in found]
+                heard = own.get("callbacks")
+                return list(self.compressor.compress_documents(copies, wording.text, callbacks=heard))
 
         routed = self._router.route(query, self.session_key(config), search, k=k, messages=messages)
         said = describe(routed, query, explain=self.explain)
@@ -150,16 +181,26 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
         k = self.k if k is None else k
 
         async def search(wording: Wording, route: Route) -> Sequence[Document]:
-            child = run_manager.get_child(route)
-            found = await self._afound(wording, k, patch_config(config, callbacks=child))
-            if self.compressor is None or not found:
-                return found
-            return list(await self.compressor.acompress_documents(found, wording.text, callbacks=child))
+            with self._heard(route, config, run_manager.get_child(route)) as own:
+                found = await self._afound(wording, k, own)
+                if self.compressor is None or not found:
+                    return found
+                copies = [annotated(document, {}) for document in found]
+                heard = own.get("callbacks")
+                return list(await self.compressor.acompress_documents(copies, wording.text, callbacks=heard))
 
         routed = await self._router.aroute(query, self.session_key(config), search, k=k, messages=messages)
         said = describe(routed, query, explain=self.explain)
         await adispatch_custom_event(DECISION_EVENT, said, config={"callbacks": run_manager.get_child()})
         return self._documents(routed, said)
+
+    def _heard(
+        self, route: Route, config: RunnableConfig, child: BaseCallbackManager
+    ) -> AbstractContextManager[RunnableConfig]:
+        """The config of one search, under which card and clue are heard only if they are to be told."""
+        if route == "raw" or self.explain:
+            return nullcontext(patch_config(config, callbacks=child))
+        return _unheard(config)
 
     def _found(self, wording: Wording, k: int | None, config: RunnableConfig) -> list[Document]:
         if not isinstance(self.retriever, ExpandingSearcher):
@@ -177,3 +218,16 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
             return list(routed.passages)
         shown = said if self.explain else {name: said[name] for name in ("route", "reason")}
         return [annotated(document, shown) for document in routed.passages]
+
+
+@contextmanager
+def _unheard(config: RunnableConfig) -> Generator[RunnableConfig]:
+    """Keep what runs in here from everyone who listens to the call: by its config, its context or its environment."""
+    own = patch_config(config, callbacks=BaseCallbackManager([]))
+    inherited, tracer = var_child_runnable_config.set(own), tracing_v2_callback_var.set(None)
+    try:
+        with tracing_context(enabled=False):
+            yield own
+    finally:
+        tracing_v2_callback_var.reset(tracer)
+        var_child_runnable_config.reset(inherited)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -43,6 +44,13 @@ def with_score(node: NodeWithScore, score: float) -> NodeWithScore:
     return node.model_copy(update={"score": score})
 
 
+def own(node: NodeWithScore) -> NodeWithScore:
+    """Return a copy whose score, text and metadata may be written on; what an index node leads to is shared."""
+    inner = node.node
+    containers = {name: copy(value) for name, value in inner if isinstance(value, dict | list)}
+    return node.model_copy(update={"node": inner.model_copy(update=containers)})
+
+
 def to_passage(node: NodeWithScore) -> Passage:
     """Return a node as a passage of its own: ``node_id`` names it, ``metadata["title"]`` titles it."""
     title = node.metadata.get("title")
@@ -55,7 +63,8 @@ def to_hit(node: NodeWithScore) -> Hit:
 
 
 def to_node(hit: Hit) -> NodeWithScore:
-    """Return a hit of an index of ours as a node, with ``title`` in its metadata."""
+    """Return a hit of an index of ours as a node, with its title, if it has one, in its metadata."""
     passage = hit.passage
-    node = TextNode(id_=passage.doc_id, text=passage.text, metadata={**passage.metadata, "title": passage.title})
+    title = {"title": passage.title} if passage.title else {}
+    node = TextNode(id_=passage.doc_id, text=passage.text, metadata={**passage.metadata, **title})
     return NodeWithScore(node=node, score=hit.score)

@@ -12,7 +12,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.llama_index.asking import aask, ask
-from pss_integrations.llama_index.convert import searching, to_hit, to_node, with_score
+from pss_integrations.llama_index.convert import own, searching, to_hit, to_node, with_score
 from pss_integrations.llama_index.session import SessionBound, dispatcher, live_messages, tell
 from pss_integrations.protocols import ClueReader, ExpandingSearcher
 from pss_integrations.retrieval.fusion import check_positive_int
@@ -30,12 +30,16 @@ class GuardedRouterRetriever(SessionBound, BaseRetriever):
     a node's metadata, which models read: decisions are in events and in :attr:`last_decision`. A response
     synthesizer above it gets the original query.
 
+    Without ``explain`` our own event holds no texts, but LlamaIndex's dispatcher is one for the whole process: the
+    wrapped retriever, its embedding model and the postprocessors tell it, and their callback managers, the text that
+    they search with, and so the card or the clue. Who must not see these must not listen there.
+
     :param retriever: The wrapped retriever, or an index of ours such as ``BM25Index``, which says itself what
         ``kind``, ``vocabulary`` and ``index_id`` are.
     :param manager: Reads the states. Without one there are the raw route and the card, and no identity is needed.
     :param similarity_top_k: Return no more than these. An index of ours needs it.
     :param node_postprocessors: Applied to copies of what each search found, with the bundle of that search.
-    :param explain: Put the texts of query, card and clue into events too.
+    :param explain: Put the texts of query, card and clue into our event too.
     :param options: Those of :class:`~pss_integrations.routing.Router`: ``routes``, ``composition``, ``query_weight``,
         ``kind``, ``vocabulary``, ``cards``, ``certificate``, ``index_id`` and ``on_missing_identity``.
     :raises InvalidInput: If an option is none of these, or an index of ours comes without ``similarity_top_k``.
@@ -116,8 +120,8 @@ class GuardedRouterRetriever(SessionBound, BaseRetriever):
         return await asyncio.to_thread(self._found, bundle, wording)
 
     def _own(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Copies if anything may write its scores on them: the wrapped retriever may keep what it returned."""
-        return [node.model_copy() for node in nodes] if self._node_postprocessors else nodes
+        """Copies if anything may write on them: the wrapped retriever may keep what it returned."""
+        return [own(node) for node in nodes] if self._node_postprocessors else nodes
 
     # The wrapped retriever has followed its index nodes; doing it again would change its list.
     def _handle_recursive_retrieval(self, query_bundle: QueryBundle, nodes: list[NodeWithScore]) -> list[NodeWithScore]:

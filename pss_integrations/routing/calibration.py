@@ -28,6 +28,7 @@ from pss_integrations.routing.probes import (
     NAMED_ELSEWHERE,
     POSITIVE,
     AskedSession,
+    content_of,
     name_of,
     named_elsewhere,
     packaged_nulls,
@@ -74,6 +75,8 @@ class Calibration:
     :param sessions: Kind of null to the number of sessions that were asked one, and ``"positive"`` to that of those
         in which something was gained.
     :param missing: The same to the number that is missing, where it is.
+    :param missing_texts: Kind of null to the number of texts that are missing, where there are too few however many
+        sessions are given.
     :param skipped: Sessions without a state, where states are read, without anything to ask, or given before.
     """
 
@@ -81,6 +84,7 @@ class Calibration:
     probes: tuple[ScoredProbe, ...]
     sessions: Mapping[str, int]
     missing: Mapping[str, int]
+    missing_texts: Mapping[str, int]
     skipped: int
 
     @property
@@ -134,6 +138,7 @@ def calibrate(
         raise InvalidInput("a certificate is bound to an index: give index_id, which tells it from every other one")
     router = Router[DocumentT](reader, hit=hit, rescore=_unscored, **{**options, "certificate": BUILT_IN})
     texts = shuffled_nulls(packaged_nulls() if nulls is None else nulls)
+    missing_texts = {kind: needed - len(given) for kind, given in texts.items() if len(given) < needed}
     total = [*sessions]
     reads = reader if "pss" in options.get("routes", ("pss",)) else None
     usable = _usable(total, reads)
@@ -153,9 +158,9 @@ def calibrate(
     missing = {kind: needs[kind] - count for kind, count in counts.items() if count < needs[kind]}
     skipped = len(total) - len(asking.sessions)
     if missing:
-        return Calibration(None, (), counts, missing, skipped)
-    promise = _Promise(Binding(index_id=index_id, engine=engine), max_activation, confidence)
-    return Calibration(*_certified(asking.asked, promise), counts, {}, skipped)
+        return Calibration(None, (), counts, missing, missing_texts, skipped)
+    promise = _Promise(Binding(index_id=index_id, engine=engine, settings=router.settings), max_activation, confidence)
+    return Calibration(*_certified(asking.asked, promise), counts, {}, {}, skipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,10 +283,16 @@ def _counts(asked: Iterable[_Asked], kinds: Iterable[str]) -> dict[str, int]:
 
 
 def _usable(sessions: Sessions, reader: ClueReader | None) -> list[tuple[SessionKey | None, Sequence[Message]]]:
-    """Return each session once, in an order of chance, those with a state where one is read."""
+    """Return each conversation once, in an order of chance, those with a state where one is read.
+
+    Copies under several keys are no independent sessions, and one would be scored by a model that saw the other.
+    """
     given = {name_of(key, messages): (key, messages) for key, messages in sessions}
-    ordered = [given[name] for name in sorted(given)]
-    return [one for one in ordered if reader is None or (one[0] is not None and reader.has_state(one[0]))]
+    once: dict[str, tuple[SessionKey | None, Sequence[Message]]] = {}
+    for key, messages in (given[name] for name in sorted(given)):
+        if reader is None or (key is not None and reader.has_state(key)):
+            once.setdefault(content_of(messages), (key, messages))
+    return [*once.values()]
 
 
 def _engine_of(reader: ClueReader | None, keys: Iterable[SessionKey]) -> str | None:

@@ -9,12 +9,14 @@ from typing import Protocol, runtime_checkable
 
 from pss_integrations.retrieval.fusion import check_positive_int
 from pss_integrations.states.focus import labels_in, named_last, said_last
+from pss_integrations.states.targets import DEFAULT_TRUSTED_ROLES, check_roles
 from pss_integrations.text import identifiers, names
-from pss_integrations.types import Message
+from pss_integrations.types import Message, Role
 from pss_integrations.vocabulary import Vocabulary
 
 _NAMES_GUESSED = 3  # the last ones, where no vocabulary tells names from noise
 _WORDS_WITHOUT_TOKENIZER = 12
+_CHARS_WITHOUT_TOKENIZER = 200  # a word may be of any length
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +54,29 @@ class SessionCards:
     """Cards of the topic that messages label, the name that was said last, and rare words of the user.
 
     :param vocabulary: The searched index's. Without one, names are guessed from capitals, and there are no rare words.
-    :param count_tokens: Counts a text's tokens; without it a card has at most 12 words.
+    :param count_tokens: Counts a text's tokens; without it a card has at most 12 words of 200 characters in all.
     :param max_tokens: The most tokens of a card; what no longer fits is left out, words before names.
-    :raises InvalidInput: If ``max_tokens`` is no positive int.
+    :param trusted_roles: Roles whose messages make cards. A page that a tool fetched, or an answer that quotes it,
+        would otherwise say what is searched for.
+    :raises InvalidInput: If ``max_tokens`` is no positive int, or a role is unknown.
     """
 
     vocabulary: Vocabulary | None = None
     count_tokens: Callable[[str], int] | None = None
     max_tokens: int = 32
+    trusted_roles: frozenset[Role] = DEFAULT_TRUSTED_ROLES
 
     def __post_init__(self) -> None:
         check_positive_int("max_tokens", self.max_tokens)
+        check_roles(self.trusted_roles)
 
     def build(self, messages: Sequence[Message], words: int) -> Card:
         """See :meth:`CardBuilder.build`."""
-        kept, found = list[str](), list[str]()
-        known = {word.casefold() for name in self._names(messages) for word in name.split()}
-        rare = self.vocabulary.rare_words(said_last(messages), words) if self.vocabulary is not None else []
-        for name in self._names(messages):
+        trusted = [message for message in messages if message.role in self.trusted_roles]
+        named, kept, found = self._names(trusted), list[str](), list[str]()
+        known = {word.casefold() for name in named for word in name.split()}
+        rare = self.vocabulary.rare_words(said_last(trusted), words) if self.vocabulary is not None else []
+        for name in named:
             if self._fits([*kept, name]):
                 kept.append(name)
         for word in rare:
@@ -87,7 +94,7 @@ class SessionCards:
     def _fits(self, parts: Iterable[str]) -> bool:
         text = " ".join(parts)
         if self.count_tokens is None:
-            return len(text.split()) <= _WORDS_WITHOUT_TOKENIZER
+            return len(text) <= _CHARS_WITHOUT_TOKENIZER and len(text.split()) <= _WORDS_WITHOUT_TOKENIZER
         return self.count_tokens(text) <= self.max_tokens
 
 

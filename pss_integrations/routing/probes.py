@@ -70,7 +70,12 @@ class AskedSession:
 
 def name_of(key: SessionKey | None, messages: Sequence[Message]) -> str:
     """What tells a session from every other: its key, or what was said in it."""
-    return key.digest if key else _chance(*(text for one in messages for text in (one.role, one.text))).hex()
+    return key.digest if key else content_of(messages)
+
+
+def content_of(messages: Sequence[Message]) -> str:
+    """What tells a conversation from every other, whoever had it: a digest of what was said."""
+    return _chance(*(text for one in messages for text in (one.role, one.text))).hex()
 
 
 def packaged_nulls() -> dict[str, list[str]]:
@@ -93,8 +98,8 @@ def named_elsewhere(sessions: Iterable[AskedSession]) -> Iterator[tuple[AskedSes
     for session in known:
         said = {token for message in session.messages for token in tokenize(message.text)}
         for other, (query, clue) in left.items():
-            words = set(tokenize(clue))
-            if other != session.name and 2 * len(words & said) < len(words):
+            # Titles share words: "Rosewood Inn" is not named where "Alder Inn" is.
+            if other != session.name and not said.issuperset(tokenize(clue)):
                 yield session, query
                 del left[other]
                 break

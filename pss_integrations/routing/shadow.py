@@ -47,7 +47,7 @@ def shadow(
     :param sessions: Chats, each read once, one after the other.
     :param searcher: What is searched; a retriever of a framework in its face's ``RetrieverSearcher``.
     :param reader: Writes the clues; a ``StateManager``. Sessions without a state have the routes raw and card.
-    :param k: Hits that are compared.
+    :param k: Hits of each search, as many as where the router is to be used: the guard looks at no more than these.
     :param examples: Keep the texts of the ten queries whose routes differ most; without it no text is kept.
     :param progress: Called after each query with the number of queries so far.
     :param options: As for :class:`~pss_integrations.routing.Router`. What kind of index it is, what it names and its
@@ -111,11 +111,9 @@ class _Watch:
         return hits
 
     def _find(self, wording: Wording) -> list[Hit]:
-        # So many are looked at by the guard, whatever k is.
-        k = max(self.k, observed.TOP)
         if isinstance(self.searcher, ExpandingSearcher):
-            return find(self.searcher, wording, k)
-        return self.searcher.search(wording.text, k)
+            return find(self.searcher, wording, self.k)
+        return self.searcher.search(wording.text, self.k)
 
     def first(self, shown: Callable[[Hit], ShownT]) -> dict[Route, tuple[ShownT, ...]]:
         """The first ``k`` hits of each route, the way they are shown."""

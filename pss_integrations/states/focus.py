@@ -13,9 +13,9 @@ RARE_WORDS = 4
 """How many rare words of what the user said last are kept, in clues and cards."""
 _LAST = 2  # messages
 
-_TOPIC = re.compile(r"^\W*(?:topic|subject|title)\s*[:=]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+_TOPIC = re.compile(r"^[^\w\n]*(?:topic|subject|title)\s*[:=]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 _PART = re.compile(r"\b(project|component|service|module)\s*[:=]\s*((?:(?![,;\n]|\.(?:\s|$)).)*)", re.IGNORECASE)
-_DASH = re.compile(r"\s+[-\u2013\u2014|/]\s+")
+_DASH = re.compile(r"(?<!\s)\s+[-\u2013\u2014|/]\s+")
 
 
 def labels_in(texts: Iterable[str]) -> list[str]:

@@ -192,6 +192,18 @@ def test_who_it_is_can_be_said_outside(compile_tiny: Run, pssi: Run, passages: P
         assert told(pssi("shadow", *arguments, *common))["sessions_with_state"] == with_state
 
 
+def test_one_session_id_names_one_chat(pssi: Run, passages: Path, tmp_path: Path) -> None:
+    common = ("--session-id", "s", "--no-user", "--passages", passages, "--json")
+    one = write(tmp_path / "one.jsonl", CHAT)
+    unsaid = write(tmp_path / "unsaid.jsonl", [{"messages": CHAT}, {"session_id": None, "messages": CHAT[:2]}])
+    own = write(tmp_path / "own.jsonl", [{"session_id": "s", "messages": CHAT}])
+    for files in ((unsaid,), (one, one)):
+        run = pssi("shadow", *files, *common)
+        assert run.exit_code == 1
+        assert "cannot name 2 chats" in json.loads(run.stdout)["error"]["message"]
+    assert told(pssi("shadow", one, own, *common))["sessions"] == 2
+
+
 @pytest.mark.parametrize(
     ("rows", "options", "code", "said"),
     [

@@ -154,7 +154,7 @@ def test_one_source_group_gives_means_and_no_inference(tmp_path: Path) -> None:
     alone = one.model_copy(update={"sessions": sessions})
     assert family_result(alone, "bm25", alone.families[0]) is None
     assert "undecided, there is but one source group" in markdown(alone)
-    assert summary(alone)["arms"]["bm25"]["correct/append"] == {"mean": 0.75}
+    assert summary(alone)["arms"]["bm25"]["correct/append"] == {"mean": 0.75, "sessions": 6, "probes": 12}
     write_report(alone, tmp_path)
 
 

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,7 @@ def test_a_batch_of_reads_gives_what_single_reads_give(tmp_path: Path) -> None:
     states = [one.compile(MESSAGES, TARGETS), one.zero(), one.compile(MESSAGES[:1], TARGETS[:1])]
     together = one.read([(state, QUERIES) for state in states])
     apart = [source(tmp_path / "apart").read([(state, [query])])[0][0] for state in states for query in QUERIES]
-    assert [clue for clues in together for clue in clues] == apart
+    assert [clue.text for clues in together for clue in clues] == [clue.text for clue in apart]
 
 
 def test_more_states_than_lanes_are_read_in_turn(tmp_path: Path) -> None:
@@ -86,10 +87,11 @@ def test_clues_are_kept(tmp_path: Path) -> None:
     one = source(tmp_path)
     asked = [(one.zero(), QUERIES)]
     first = one.read(asked)
-    kept = list(tmp_path.glob("*/clues/*.json"))
+    kept = list(tmp_path.glob("*/reads/*.json"))
     assert len(kept) == 1
-    kept[0].write_text('[["x", "y", "z"]]')
-    assert one.read(asked) == [["x", "y", "z"]] != first
+    kept[0].write_text(kept[0].read_text().replace(f'"state_id":"{one.zero().digest}"', '"state_id":"kept"'))
+    assert [[replace(clue, state_id=one.zero().digest) for clue in clues] for clues in one.read(asked)] == first
+    assert {clue.state_id for clue in one.read(asked)[0]} == {"kept"}
 
 
 def test_no_lane_stays_bound_and_nothing_is_invented(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from pss_integrations.errors import MissingIdentity
+from pss_integrations.errors import IdentityConflict, InvalidInput, MissingIdentity
 from pss_integrations.langchain import RetrieverSearcher
 from pss_integrations.langchain.checkpoints import asessions_from_checkpointer, sessions_from_checkpointer
 from pss_integrations.routing.shadow import shadow
@@ -73,6 +73,29 @@ async def test_a_thread_of_nobody_is_refused(read: Read, saver: InMemorySaver) -
     chat(saver, "t3", "four")
     with pytest.raises(MissingIdentity, match="thread 't3' holds no 'user_id'"):
         await read(saver, "user_id")
+
+
+@pytest.mark.parametrize("user", ["user_id", lambda checkpoint: checkpoint.metadata.get("user_id")])
+async def test_a_thread_of_two_users_is_refused(read: Read, saver: InMemorySaver, user: Any) -> None:
+    chat(saver, "t1", "three", user_id="bob")
+    with pytest.raises(IdentityConflict, match="thread 't1' name different users"):
+        await read(saver, user)
+    assert set(await read(saver, user, threads=["t2"])) == {SessionKey("bob", "t2")}
+
+
+async def test_a_thread_begun_by_nobody_is_its_users(read: Read) -> None:
+    saver = InMemorySaver()
+    chat(saver, "t", "one")
+    chat(saver, "t", "two", user_id="ada")
+    assert set(await read(saver, "user_id")) == {SessionKey("ada", "t")}
+    chat(saver, "t", "three")
+    with pytest.raises(IdentityConflict):  # nobody's must not be given what Ada said
+        await read(saver, lambda checkpoint: checkpoint.metadata.get("user_id"))
+
+
+async def test_one_string_is_no_list_of_threads(read: Read, saver: InMemorySaver) -> None:
+    with pytest.raises(InvalidInput, match=r"give \['t1'\]"):
+        await read(saver, "user_id", threads="t1")
 
 
 async def test_what_has_no_messages_is_left_out(read: Read, saver: InMemorySaver) -> None:

@@ -12,8 +12,8 @@ from langchain_core.messages import (
 )
 
 from pss_integrations.errors import InvalidInput
-from pss_integrations.langchain.convert import annotated, document_key, split_input, to_messages
-from pss_integrations.types import Message
+from pss_integrations.langchain.convert import annotated, document_key, split_input, to_document, to_messages
+from pss_integrations.types import Hit, Message, Passage
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,10 @@ def test_annotating_copies() -> None:
     copied = annotated(document, {"route": "pss", "clue": None})
     assert (copied.id, copied.metadata) == ("d1", {"a": 1, "pss_route": "pss"})
     assert document.metadata == {"a": 1}
+
+
+def test_a_title_is_written_only_where_there_is_one() -> None:
+    metadata = {"title": "the caller's"}
+    assert to_document(Hit(Passage("a", "t", "", metadata), 0.5)).metadata == {**metadata, "pss_score": 0.5}
+    assert to_document(Hit(Passage("a", "t", "ours", metadata), 0.5)).metadata == {"title": "ours", "pss_score": 0.5}
+    assert to_document(Hit(Passage("a", "t"), 0.5)).metadata == {"pss_score": 0.5}

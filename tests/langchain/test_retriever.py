@@ -1,4 +1,6 @@
 import asyncio
+import pickle
+from copy import copy, deepcopy
 from typing import Any
 
 import pytest
@@ -8,6 +10,11 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.load import dumps, loads
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.tools import create_retriever_tool
+from langchain_core.tracers.context import tracing_v2_callback_var
+from langchain_core.tracers.langchain import LangChainTracer
+from langchain_core.tracers.schemas import Run
+from langsmith import tracing_context
+from langsmith.utils import tracing_is_enabled
 from pydantic import Field, ValidationError
 
 from pss_integrations.errors import IdentityConflict, InvalidInput, MissingIdentity, StateCorrupt
@@ -140,7 +147,7 @@ async def test_no_match_gives_no_documents(make_reader, make_retriever, call) ->
 
 
 async def test_children_are_traced_under_the_call(make, call, listener) -> None:
-    tagged = make(composition="rrf").with_config(tags=["mine"], callbacks=[listener])
+    tagged = make(composition="rrf", explain=True).with_config(tags=["mine"], callbacks=[listener])
     await call(tagged, FOLLOW_UP, CONFIG)
     (query, tags), *children = listener.started
     assert (query, tags) == (FOLLOW_UP, ["mine"])
@@ -148,6 +155,68 @@ async def test_children_are_traced_under_the_call(make, call, listener) -> None:
         (CLUE, ["pss"]),
         (FOLLOW_UP, ["raw"]),
     ]
+
+
+async def test_traces_see_the_query_alone_unless_told_to_explain(make, call, listener) -> None:
+    chain = RunnablePassthrough() | make(composition="replace", compressor=Backwards()) | RunnableLambda(ids)
+    assert await call(chain, FOLLOW_UP, {**CONFIG, "callbacks": [listener]}) == ["d1", "z", "y"]
+    assert [query for query, _ in listener.started] == [FOLLOW_UP, FOLLOW_UP]
+    assert "raw" in listener.started[1][1]
+    assert [event["reason"] for _, event in listener.events] == ["clue"]
+
+
+class Asking(BaseDocumentCompressor):
+    """Asks a retriever, which takes its callbacks from the context, for there are no others."""
+
+    asked: Any
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        return self.asked.invoke(query)
+
+
+async def test_nor_what_is_asked_with_no_callbacks_at_all(make, make_retriever, call, listener) -> None:
+    inner = make_retriever()
+    chain = RunnablePassthrough() | make(compressor=Asking(asked=inner))
+    await call(chain, FOLLOW_UP, {**CONFIG, "callbacks": [listener]})
+    assert inner.calls == [("sync", FOLLOW_UP), ("sync", APPENDED)]
+    assert [query for query, _ in listener.started] == [FOLLOW_UP] * 3
+
+
+class Noting(LangChainTracer):
+    """Notes what would be sent."""
+
+    def __init__(self) -> None:
+        super().__init__(client=object())
+        self.sent: list[str] = []
+
+    def _persist_run_single(self, run: Run) -> None:
+        self.sent.append(str(run.inputs))
+
+    def _update_run_single(self, run: Run) -> None: ...
+
+    def copy_with_metadata_defaults(self, **_: Any) -> "Noting":
+        return self
+
+
+@pytest.mark.parametrize(("explain", "texts"), [(False, 0), (True, 1)])
+async def test_nor_does_a_tracer_of_the_context(make_reader, call, explain: bool, texts: int) -> None:
+    def find(text: str) -> list[Document]:
+        traced.append(tracing_is_enabled())
+        return [Document(text)]
+
+    traced: list[object] = []
+    retriever = GuardedRouterRetriever(
+        retriever=RunnableLambda(find), manager=make_reader({ADA: CLUE}), composition="replace", explain=explain
+    )
+    token = tracing_v2_callback_var.set(tracer := Noting())
+    try:
+        with tracing_context(enabled=True):
+            await call(retriever, FOLLOW_UP, CONFIG)
+        assert tracing_v2_callback_var.get() is tracer
+    finally:
+        tracing_v2_callback_var.reset(token)
+    assert traced == [True, explain]
+    assert (sum(FOLLOW_UP in sent for sent in tracer.sent), sum(CLUE in sent for sent in tracer.sent)) == (2, texts)
 
 
 async def test_the_wrapped_one_may_be_any_runnable(make_reader, make_retriever, call) -> None:
@@ -317,7 +386,7 @@ def test_options_are_checked_when_it_is_made(make, options: dict) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"query_weight": 0}, "query_weight"), ({"certificate": "nowhere.json"}, "nowhere.json holds no certificate")],
+    [({"query_weight": 0}, "query_weight"), ({"certificate": "nowhere.json"}, "holds no certificate")],
 )
 def test_so_is_what_only_the_router_can_judge(make, options: dict, said: str) -> None:
     with pytest.raises(ValidationError, match=said):
@@ -330,6 +399,26 @@ def test_it_is_frozen_and_serializes_no_manager(make) -> None:
         retriever.composition = "rrf"
     assert "manager" not in retriever.model_dump()
     assert "FakeReader" not in repr(retriever) + dumps(retriever)
+
+
+@pytest.mark.parametrize("copied", [copy, deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_searches_alike_and_decides_apart(make, copied) -> None:
+    retriever = make()
+    found = retriever.invoke(FOLLOW_UP, CONFIG)
+    other = copied(retriever)
+    assert other.last_decision is None
+    assert other.invoke(FOLLOW_UP, CONFIG) == found
+    assert other.invoke(ON_ITS_OWN, CONFIG)
+    assert (other.last_decision.reason, retriever.last_decision.reason) == ("self_contained", "clue")
+
+
+def test_a_copy_with_other_fields_goes_by_them(make, wrapped) -> None:
+    retriever = make()
+    raw_only = retriever.model_copy(update={"routes": ("raw",)})
+    assert raw_only.invoke(FOLLOW_UP, CONFIG) == wrapped.default
+    assert ids(retriever.invoke(FOLLOW_UP, CONFIG)) == ["x", "y"]
+    with pytest.raises(InvalidInput, match="query_weight"):
+        retriever.model_copy(update={"query_weight": 0}).invoke(FOLLOW_UP, CONFIG)
 
 
 # -- cards, routes and certificates --------------------------------------------------------------------------
@@ -403,16 +492,41 @@ class Backwards(BaseDocumentCompressor):
 
 async def test_each_search_is_reranked_by_its_own_text(make, wrapped, call) -> None:
     compressor = Backwards()
-    retriever = make(compressor=compressor)
+    retriever = make(compressor=compressor, explain=True)
     assert ids(await call(retriever, FOLLOW_UP, CONFIG)) == ["y", "x"]
     assert [asked[:2] for asked in compressor.asked] == [(call.mode, FOLLOW_UP), (call.mode, APPENDED)]
     assert [callbacks.tags for _, _, callbacks in compressor.asked] == [["raw"], ["pss"]]
 
 
+async def test_a_reranker_of_a_clue_has_nobody_to_tell(make, call, listener) -> None:
+    compressor = Backwards()
+    await call(make(compressor=compressor), FOLLOW_UP, {**CONFIG, "callbacks": [listener]})
+    assert [callbacks.handlers for _, _, callbacks in compressor.asked] == [[listener], []]
+
+
+class Scoring(BaseDocumentCompressor):
+    """Writes on what it was given."""
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        for document in documents:
+            document.metadata["relevance_score"] = 0.5
+            document.page_content = "shortened"
+        return documents
+
+
+@pytest.mark.parametrize("query", [ON_ITS_OWN, FOLLOW_UP])
+async def test_a_reranker_writes_on_copies(make, wrapped, call, query: str) -> None:
+    kept = [*wrapped.default, *wrapped.found[APPENDED]]
+    before = [document.model_copy(deep=True) for document in kept]
+    found = await call(make(compressor=Scoring()), query, CONFIG)
+    assert {(one.page_content, one.metadata["relevance_score"]) for one in found} == {("shortened", 0.5)}
+    assert kept == before
+
+
 async def test_the_raw_route_returns_the_reranked_list(make, wrapped, call) -> None:
     compressor = Backwards()
     found = await call(make(compressor=compressor), ON_ITS_OWN, CONFIG, k=2)
-    assert all(one is other for one, other in zip(found, wrapped.default[:2:-1], strict=True))
+    assert found == wrapped.default[:2:-1]
     assert [asked[:2] for asked in compressor.asked] == [(call.mode, ON_ITS_OWN)]
 
 

@@ -1,9 +1,9 @@
 import pytest
 from llama_index.core.base.llms.types import ChatMessage, ImageBlock, MessageRole, TextBlock
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import IndexNode, Node, NodeWithScore, QueryBundle, TextNode
 
-from pss_integrations.llama_index.convert import searching, to_messages, with_score
-from pss_integrations.types import ROLES, Message
+from pss_integrations.llama_index.convert import own, searching, to_messages, to_node, with_score
+from pss_integrations.types import ROLES, Hit, Message, Passage
 
 
 def test_every_role_has_one_of_ours() -> None:
@@ -34,3 +34,30 @@ def test_scores_go_on_copies() -> None:
     scored = NodeWithScore(node=TextNode(text="x"), score=0.5)
     assert with_score(scored, 0.0).score == 0.0
     assert (scored.score, with_score(scored, 0.0).node) == (0.5, scored.node)
+
+
+@pytest.mark.parametrize("kind", [TextNode, Node])
+def test_what_is_written_on_a_copy_of_ones_own_stays_there(kind: type) -> None:
+    kept = NodeWithScore(node=kind(id_="a", metadata={"n": 1}, excluded_llm_metadata_keys=["n"]), score=0.5)
+    kept.node.set_content("x")
+    before = kept.model_dump()
+    copied = own(kept)
+    assert copied.model_dump() == before
+    copied.score = 0.0
+    copied.node.set_content("y")
+    copied.node.metadata["n"] = 2
+    copied.node.excluded_llm_metadata_keys.append("m")
+    assert kept.model_dump() == before
+
+
+def test_a_copy_of_ones_own_leads_where_the_original_does() -> None:
+    behind = TextNode(text="behind")
+    node = IndexNode(text="x", index_id="i", obj=behind)
+    assert own(NodeWithScore(node=node)).node.obj is behind
+
+
+def test_a_title_is_written_only_where_there_is_one() -> None:
+    metadata = {"title": "the caller's"}
+    assert to_node(Hit(Passage("a", "t", "", metadata), 0.5)).metadata == metadata
+    assert to_node(Hit(Passage("a", "t", "ours", metadata), 0.5)).metadata == {"title": "ours"}
+    assert to_node(Hit(Passage("a", "t"), 0.5)).metadata == {}

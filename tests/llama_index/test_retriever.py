@@ -12,6 +12,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.llms import MockLLM
+from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
@@ -338,11 +339,22 @@ async def test_each_search_is_reranked_with_its_own_bundle(make, wrapped, mode: 
     assert [one.score for one in wrapped.found[APPENDED]] == [0.0, None]  # its own are as they were
 
 
+@pytest.mark.parametrize("query", [FOLLOW_UP, ON_ITS_OWN])
+async def test_a_postprocessor_rewrites_copies(make, wrapped, mode: str, query: str) -> None:
+    kept = [*wrapped.default, *wrapped.found[APPENDED]]
+    for one in kept:
+        one.node.metadata["window"] = "the sentences around it"
+    before = [one.model_copy(deep=True) for one in kept]
+    found = await run(mode, make(node_postprocessors=[MetadataReplacementPostProcessor("window")]), query)
+    assert {one.node.get_content() for one in found} == {"the sentences around it"}
+    assert kept == before
+
+
 async def test_the_raw_route_returns_the_reranked_list(make, wrapped, mode: str) -> None:
     reranker = Backwards()
     found = await run(mode, make(node_postprocessors=[reranker], similarity_top_k=2), ON_ITS_OWN)
     assert [(one.node_id, one.score) for one in found] == [("d4", 4.0), ("d3", 3.0)]
-    assert found[0].node is wrapped.default[4].node
+    assert found[0].node == wrapped.default[4].node
     assert wrapped.default[4].score == 0.6
     assert reranker.asked == [ON_ITS_OWN]
 

@@ -7,7 +7,7 @@ from cohort import NAMES, PASSAGES, chat, chats
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.retrieval import BM25Index
-from pss_integrations.routing import Binding, Certificate, Router
+from pss_integrations.routing import Certificate, Router
 from pss_integrations.routing.calibration import Calibration, calibrate
 from pss_integrations.routing.learn_then_test import upper_bound
 from pss_integrations.routing.probes import (
@@ -22,8 +22,10 @@ from pss_integrations.routing.rules import is_self_contained
 from pss_integrations.routing.searching import find, router_options
 from pss_integrations.states.history_targets import HistoryTargets
 from pss_integrations.types import Hit, Message, SessionKey
+from pss_integrations.vocabulary import Vocabulary
 
 COUNT = 80
+INNS = Vocabulary(["Alder Inn", "Rosewood Inn"])
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,8 @@ def router(index: BM25Index, certificate: Certificate, **given: Any) -> Router[H
 def test_the_certificate_says_what_it_was_made_of(index: BM25Index, result: Calibration) -> None:
     certificate = result.certificate
     assert certificate is not None
-    assert certificate.binding == Binding(index_id=index.index_id)
+    assert certificate.binding is not None
+    assert (certificate.binding.index_id, certificate.binding.engine) == (index.index_id, None)
     assert (certificate.max_activation, certificate.confidence) == (0.05, 0.95)
     assert set(certificate.nulls) == {*packaged_nulls(), NAMED_ELSEWHERE}
     assert {certificate.nulls[kind].sessions for kind in packaged_nulls()} == {COUNT}
@@ -123,7 +126,7 @@ def test_own_nulls_are_a_kind_like_any_other(index: BM25Index) -> None:
     found = calibrated(index, chats(COUNT), nulls=own)
     assert set(found.sessions) == {POSITIVE, "weather", NAMED_ELSEWHERE}
     assert found.sessions["weather"] == 40
-    assert found.missing == {"weather": 19}
+    assert found.missing == found.missing_texts == {"weather": 19}
 
 
 def test_states_are_read_and_bind_the_certificate(index: BM25Index, make_reader: Any) -> None:
@@ -132,7 +135,7 @@ def test_states_are_read_and_bind_the_certificate(index: BM25Index, make_reader:
     found = calibrated(index, sessions, reader)
     assert found.skipped == COUNT - 70
     assert found.certificate is not None
-    assert found.certificate.binding == Binding(index_id=index.index_id, engine="fake engine")
+    assert found.certificate.binding.engine == "fake engine"
     assert {"logprob", "least_logprob"} & set(found.certificate.weights)
     assert {call[1] for call in reader.calls} == {key for key, _ in sessions[:70]}
 
@@ -149,6 +152,24 @@ def test_repeated_sessions_count_once(index: BM25Index) -> None:
     nameless = [(None, messages) for _, messages in chats(5)]
     assert calibrated(index, [*nameless, *nameless]).sessions["off_topic"] == 5
     assert calibrated(index, [*nameless, *nameless]).skipped == 5
+
+
+def test_one_conversation_under_several_keys_is_one_session(index: BM25Index, make_reader: Any) -> None:
+    copies = [(SessionKey("bob", f"copy of {key.session_id}"), messages) for key, messages in chats(5)]
+    nameless = [(None, messages) for _, messages in chats(5)]
+    given = [*chats(5), *copies, *nameless]
+    found = calibrated(index, given)
+    assert (found.sessions["off_topic"], found.skipped) == (5, 10)
+    reader = make_reader({key: key.session_id for key, _ in copies})
+    assert calibrated(index, given, reader).sessions["off_topic"] == 5  # the copy that has a state
+
+
+def test_promises_that_the_texts_are_too_few_for_say_so(index: BM25Index) -> None:
+    found = calibrated(index, chats(5), max_activation=0.01)
+    texts = shuffled_nulls(packaged_nulls())
+    assert found.missing_texts == {kind: 299 - len(texts[kind]) for kind in texts}
+    assert found.missing["off_topic"] == 294
+    assert calibrated(index, chats(5)).missing_texts == {}
 
 
 def test_progress_ends_with_all(index: BM25Index) -> None:
@@ -212,6 +233,14 @@ def test_another_sessions_request_names_what_this_one_never_said() -> None:
         named = query.partition(":")[0]
         assert named in NAMES
         assert all(named not in message.text for message in session.messages)
+
+
+def test_titles_that_share_a_word_are_told_apart() -> None:
+    alder, rosewood = (AskedSession.of(None, chat(name), HistoryTargets(vocabulary=INNS)) for name in sorted(INNS))
+    pairs = [(session.name, query.partition(":")[0]) for session, query in named_elsewhere([alder, rosewood])]
+    assert pairs == [(alder.name, "rosewood inn"), (rosewood.name, "alder inn")]
+    both = AskedSession.of(None, [*chat("Alder Inn"), *chat("Rosewood Inn")], HistoryTargets(vocabulary=INNS))
+    assert both.name not in [session.name for session, _ in named_elsewhere([both, alder])]
 
 
 def test_packaged_nulls_are_enough_for_one_activation_of_each_kind() -> None:

@@ -62,6 +62,25 @@ def test_instructions_name_nothing() -> None:
     assert SessionCards().build(said("You work for Rosewood Inn.", role="system"), 0) == Card()
 
 
+def test_a_poisoned_page_makes_no_card() -> None:
+    poison = "Topic: Rosewood Inn\nRosewood Inn and its thermostat"
+    for role in ("tool", "assistant"):
+        for cards in (SessionCards(INDEX), SessionCards()):
+            assert cards.build([*said("Alder House?"), *said(poison, role=role)], 4).names == ("Alder House",)
+
+
+def test_roles_that_the_caller_trusts_make_cards_too() -> None:
+    messages = [*said("Alder House?"), *said("Rosewood Inn.", role="assistant")]
+    trusting = SessionCards(INDEX, trusted_roles=frozenset({"user", "assistant"}))
+    assert trusting.build(messages, 0).names == ("Rosewood Inn",)
+    with pytest.raises(InvalidInput, match="unknown trusted roles"):
+        SessionCards(trusted_roles=frozenset({"chef"}))
+
+
+def test_a_name_without_end_is_left_out() -> None:
+    assert SessionCards(INDEX).build(said("Topic: " + "x" * 5_000, "Alder House?"), 0).names == ("Alder House",)
+
+
 def test_a_name_stands_once_however_it_is_spelled() -> None:
     messages = said("the Rosewood Inn", "about Rosewood INN, then")
     assert len(SessionCards(INDEX).build(messages, 0).names) == 1
@@ -97,6 +116,6 @@ def test_a_card_is_bounded_and_repeatable(messages, words: int, vocabulary, coun
     builder = SessionCards(vocabulary, count_tokens)
     card = builder.build(messages, words)
     assert card == builder.build(list(messages), words)
-    assert (len(card.text) <= 32) if count_tokens else (len(card.text.split()) <= 12)
+    assert (len(card.text) <= 32) if count_tokens else (len(card.text) <= 200 and len(card.text.split()) <= 12)
     assert len(card.words) <= words
     assert isinstance(builder, CardBuilder)

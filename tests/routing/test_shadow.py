@@ -146,6 +146,17 @@ def test_examples_are_those_that_differ_most_in_order(make_reader: Callable[...,
     ]
 
 
+def test_as_many_are_searched_for_as_are_compared() -> None:
+    class Counting(Failing):
+        def search(self, query: str, k: int) -> list[Hit]:
+            asked_for.append(k)
+            return super().search(query, k)
+
+    asked_for = list[int]()
+    shadow([(ADA, CHAT)], Counting("fails"), k=2)
+    assert set(asked_for) == {2}
+
+
 def test_an_example_says_what_was_added_and_found(make_reader: Callable[..., Any]) -> None:
     (example,) = shadow([(ADA, CHAT)], INDEX, make_reader({ADA: CLUE}), k=1).examples
     assert example.query == CHAT[FOLLOW_UP].text

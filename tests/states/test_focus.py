@@ -53,3 +53,15 @@ def test_only_the_user_s_last_two_messages_are_what_was_said_last() -> None:
     messages = [user("one"), user("two"), Message("assistant", "three"), user("four"), Message("tool", "five")]
     assert list(said_last(messages)) == ["two", "four"]
     assert list(said_last([])) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("\n" * 200_000, []),
+        ("!\n" * 100_000, []),
+        ("Topic: bread" + " " * 200_000 + "rye", ["bread" + " " * 200_000 + "rye"]),
+    ],
+)
+def test_long_texts_are_gone_through(text: str, labels: list[str]) -> None:
+    assert labels_in([text]) == labels
