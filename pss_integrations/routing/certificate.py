@@ -132,7 +132,7 @@ class Certificate(BaseModel):
         try:
             read = cls.model_validate_json(Path(path).read_bytes())
         except (OSError, TypeError, ValidationError) as error:
-            raise InvalidInput(f"{path!r} holds no certificate: {_first(error)}") from error
+            raise InvalidInput(f"{path} holds no certificate: {_first(error)}") from error
         if not read.digest:
             raise InvalidInput(f"{path} holds no certificate: it has no digest; calibrate again")
         return read
