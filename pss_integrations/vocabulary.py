@@ -63,7 +63,7 @@ class Vocabulary(Collection[str]):
         """
         known = list(passages)
         frequency = Counter(chain.from_iterable(set(tokenize(f"{one.title}\n{one.text}")) for one in known))
-        parts = {part for title in {one.title for one in known} for part in (title, *_DASH.split(title))}
+        parts = {part for title in {one.title for one in known} for part in (title, *title_parts(title))}
         said = Counter(chain.from_iterable({*names(one.text), *identifiers(one.text)} for one in known))
         most = max(5, _RARE_PHRASE * len(known))
         return cls(
@@ -134,6 +134,11 @@ class Vocabulary(Collection[str]):
     def __len__(self) -> int:
         """Return the number of names."""
         return len(self._names)
+
+
+def title_parts(title: str) -> list[str]:
+    """Return the parts of a title such as ``Name - Section``; the title itself if it has but one."""
+    return _DASH.split(title)
 
 
 @dataclass(slots=True)

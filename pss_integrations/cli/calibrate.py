@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pss_integrations.cli.chats import Chat, load_chats
-from pss_integrations.cli.options import Device, Dtype, Home, Json, StateBackbone, UserId, user_of
+from pss_integrations.cli.options import Device, Dtype, Home, Json, StateBackbone, UserId
 from pss_integrations.cli.output import print_json, print_pairs, print_table, progress_bars, say
-from pss_integrations.cli.routing import Index, Passages, Routes, checked_routes, opened_index, opened_states
+from pss_integrations.cli.routing import (
+    Chats,
+    Index,
+    NoUser,
+    Passages,
+    Routes,
+    checked_routes,
+    opened_index,
+    opened_states,
+    said_of_all,
+)
 from pss_integrations.errors import InvalidInput, MissingExtra
-from pss_integrations.identity import UNSET, PartialIdentity
 from pss_integrations.types import Hit, Role, Route, SessionKey
 
 if TYPE_CHECKING:
@@ -25,14 +34,11 @@ _TARGETS = 64  # built of a session: more than are written into its state
 
 
 def calibrate(
-    chats: Annotated[
-        list[Path],
-        typer.Argument(help='Stored chats, one a line: {"session_id": "a", "messages": [...]}; or dumps of messages.'),
-    ],
+    chats: Chats,
     passages: Passages = None,
     index: Index = None,
     user_id: UserId = None,
-    no_user: Annotated[bool, typer.Option("--no-user", help="The sessions belong to no user.")] = False,
+    no_user: NoUser = False,
     max_activation: Annotated[
         float, typer.Option("--max-activation", help="Share of the queries to be left alone that may be changed.")
     ] = 0.05,
@@ -65,11 +71,8 @@ def calibrate(
     check_share("max_activation", max_activation)
     check_share("confidence", confidence)
     plot = _check_places(out, plot)
-    who = PartialIdentity(
-        UNSET if user_id is None and not no_user else user_of(user_id, no_user), source="the command line"
-    )
     tried = checked_routes(routes)
-    stored = load_chats(chats, who)
+    stored = load_chats(chats, said_of_all(user_id, no_user))
     place = (home, backbone, device, dtype)
     with opened_index(passages, index) as searched, opened_states(stored, tried, place) as states:
         if states is None and routes and "pss" in routes:

@@ -11,8 +11,9 @@ import typer
 
 from pss_integrations import loaders
 from pss_integrations.cli.chats import Chat
-from pss_integrations.cli.options import reading_manager
+from pss_integrations.cli.options import reading_manager, user_of
 from pss_integrations.cli.output import say
+from pss_integrations.identity import UNSET, PartialIdentity
 from pss_integrations.types import ROUTES, Route
 
 if TYPE_CHECKING:
@@ -28,6 +29,15 @@ Routes = Annotated[  # typer takes no list of literals
         show_default=False,
     ),
 ]
+Chats = Annotated[
+    list[Path],
+    typer.Argument(help='Stored chats, one a line: {"session_id": "a", "messages": [...]}; or dumps of messages.'),
+]
+NoUser = Annotated[bool, typer.Option("--no-user", help="The sessions belong to no user.")]
+CertificateFile = Annotated[
+    Path | None,
+    typer.Option("--certificate", help="What the guard decides by. [default: a built-in one, not calibrated]"),
+]
 Passages = Annotated[
     Path | None,
     typer.Option("--passages", help='What to search, one JSON object a line: {"doc_id": "a", "text": "..."}'),
@@ -35,6 +45,12 @@ Passages = Annotated[
 Index = Annotated[Path | None, typer.Option("--index", help="A saved index to search instead.")]
 Place = tuple[Path | None, str | None, str, str]
 """Home, backbone, device and dtype."""
+
+
+def said_of_all(user_id: str | None, no_user: bool, session_id: str | None = None) -> PartialIdentity:
+    """Return what the command line says of all chats; what is left out, they may say themselves."""
+    user = UNSET if user_id is None and not no_user else user_of(user_id, no_user)
+    return PartialIdentity(user, session_id, "the command line")
 
 
 def checked_routes(names: Sequence[str] | None) -> list[Route]:

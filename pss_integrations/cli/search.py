@@ -23,7 +23,7 @@ from pss_integrations.cli.options import (
     session_key,
 )
 from pss_integrations.cli.output import print_json, print_table
-from pss_integrations.cli.routing import Routes, checked_routes
+from pss_integrations.cli.routing import CertificateFile, Routes, checked_routes
 from pss_integrations.types import Composition, Hit
 
 _SNIPPET = 160
@@ -50,10 +50,7 @@ def search(
         Path | None,
         typer.Option("--history", help="The messages so far, as for pssi compile: a card is made of them."),
     ] = None,
-    certificate: Annotated[
-        Path | None,
-        typer.Option("--certificate", help="What the guard decides by. [default: a built-in one, not calibrated]"),
-    ] = None,
+    certificate: CertificateFile = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the texts of query, card and clue, too.")] = False,
     backbone: StateBackbone = None,
     device: Device = "auto",

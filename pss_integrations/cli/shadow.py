@@ -16,13 +16,22 @@ from pss_integrations.cli.options import (
     Json,
     StateBackbone,
     UserId,
-    user_of,
 )
 from pss_integrations.cli.output import print_json, print_pairs, print_table, progress_bars, safe
-from pss_integrations.cli.routing import Index, Passages, Routes, checked_routes, opened_index, opened_states
+from pss_integrations.cli.routing import (
+    CertificateFile,
+    Chats,
+    Index,
+    NoUser,
+    Passages,
+    Routes,
+    checked_routes,
+    opened_index,
+    opened_states,
+    said_of_all,
+)
 from pss_integrations.cli.shadow_page import figures, label, page, percent
 from pss_integrations.errors import InvalidInput
-from pss_integrations.identity import UNSET, PartialIdentity
 
 if TYPE_CHECKING:
     from pss_integrations.protocols import ClueReader
@@ -32,25 +41,19 @@ if TYPE_CHECKING:
 
 
 def shadow(
-    chats: Annotated[
-        list[Path],
-        typer.Argument(help='Stored chats, one a line: {"session_id": "a", "messages": [...]}; or dumps of messages.'),
-    ],
+    chats: Chats,
     passages: Passages = None,
     index: Index = None,
     session_id: Annotated[
         str | None, typer.Option("--session-id", help="Which session it is, if CHATS is one and does not say.")
     ] = None,
     user_id: UserId = None,
-    no_user: Annotated[bool, typer.Option("--no-user", help="The sessions belong to no user.")] = False,
+    no_user: NoUser = False,
     routes: Routes = None,
     k: Annotated[
         int, typer.Option("-k", min=1, help="Hits of a search: as many as where the router will be used.")
     ] = 4,
-    certificate: Annotated[
-        Path | None,
-        typer.Option("--certificate", help="What the guard decides by. [default: a built-in one, not calibrated]"),
-    ] = None,
+    certificate: CertificateFile = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the report to this file, too.")] = None,
     no_examples: Annotated[
         bool, typer.Option("--no-examples", help="Show no text of chats and passages, only figures and ids.")
@@ -66,10 +69,9 @@ def shadow(
     It runs offline, needs no labels and changes nothing. Sessions whose user is not said are replayed without a state.
     """
     tried = checked_routes(routes)
-    who = _who(session_id, user_id, no_user)
     if html and not html.absolute().parent.is_dir():
         raise InvalidInput(f"{html.absolute().parent} is no directory to write {html.name} in")
-    stored = load_chats(chats, who)
+    stored = load_chats(chats, said_of_all(user_id, no_user, session_id))
     with (
         opened_index(passages, index) as searcher,
         opened_states(stored, tried, (home, backbone, device, dtype)) as reader,
@@ -85,11 +87,6 @@ def shadow(
         print_json(report.to_dict())
     else:
         _print(report)
-
-
-def _who(session_id: str | None, user_id: str | None, no_user: bool) -> PartialIdentity:
-    user = UNSET if user_id is None and not no_user else user_of(user_id, no_user)
-    return PartialIdentity(user, session_id, "the command line")
 
 
 def _replay(

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 
+from pss_integrations.retrieval.index import searched_text
 from pss_integrations.routing.rules import refers_back
 from pss_integrations.routing.wording import is_exact
 from pss_integrations.text import content_words, identifiers, names, tokenize
@@ -158,7 +159,7 @@ def _share(wanted: dict[str, float], said: Collection[str]) -> float:
 
 
 def _tokens(hit: Hit) -> set[str]:
-    return set(tokenize(f"{hit.passage.title}\n{hit.passage.text}"))
+    return set(tokenize(searched_text(hit.passage)))
 
 
 def _gap(hits: Sequence[Hit]) -> float:

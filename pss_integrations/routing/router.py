@@ -101,6 +101,7 @@ class _Call(Generic[DocumentT]):
     raw: Sequence[DocumentT]
     features: Features
     certificate: Certificate
+    raw_hits: Sequence[Hit] = ()
     card: Card = field(default_factory=Card)
     clue: Clue | None = None
     behind: int | None = None
@@ -240,9 +241,10 @@ class Router(SessionReader[DocumentT]):
         raw: Sequence[DocumentT] = yield Find(Wording(query), "raw")
         if reason:
             return _Call(query, session, messages, raw, features, BUILT_IN, reason=reason)
-        features = observed.with_raw(features, query, self._hits(raw), self._vocabulary)
+        hits = self._hits(raw)
+        features = observed.with_raw(features, query, hits, self._vocabulary)
         certificate = yield from self._fitting_certificate(session)
-        call = _Call(query, session, messages, raw, features, certificate)
+        call = _Call(query, session, messages, raw, features, certificate, hits)
         if guarded and certificate.sees_query_alone and not decide(features, certificate).activates:
             call.reason = "guarded"
             return call
@@ -283,8 +285,7 @@ class Router(SessionReader[DocumentT]):
             _log.warning("the search of route %s failed with %s", route, type(error).__name__)
             call.reason = "search_failed"
             return []
-        raw = self._hits(call.raw)
-        features = observed.with_candidate(features, call.query, added, found, raw, self._vocabulary)
+        features = observed.with_candidate(features, call.query, added, found, call.raw_hits, self._vocabulary)
         return [Candidate(route, documents, features, decide(features, call.certificate))]
 
     def _choose(self, call: _Call[DocumentT], best: Candidate[DocumentT] | None, k: int | None) -> Routed[DocumentT]:
@@ -320,15 +321,9 @@ class Router(SessionReader[DocumentT]):
 
     def _fitting_certificate(self, session: SessionKey | None) -> Flow[Certificate]:
         """Return the certificate if it holds here, else the built-in one, and warn once."""
-        engine: str | None = None
-        if self._certificate.is_calibrated and self._reader is not None and session is not None:
-            reader = self._reader
-            try:
-                engine = yield Look(lambda: reader.engine_of(session))
-            except StateNotFound:  # no clue will come of any engine
-                engine = self._certificate.binding.engine if self._certificate.binding else None
-        binding = None
-        if self._index_id:
+        promised, binding = self._certificate.binding, None
+        if promised is not None and self._index_id:
+            engine = yield from self._engine(session, promised)
             binding = Binding(index_id=self._index_id, engine=engine, settings=self.settings)
         if mismatch := self._certificate.mismatch(binding):
             if not self._told:
@@ -336,6 +331,15 @@ class Router(SessionReader[DocumentT]):
                 warnings.warn(f"the guard's certificate {mismatch}; going on with the built-in one", UserWarning, 2)
             return BUILT_IN
         return self._certificate
+
+    def _engine(self, session: SessionKey | None, promised: Binding) -> Flow[str | None]:
+        if self._reader is None or session is None:
+            return None
+        reader = self._reader
+        try:
+            return (yield Look(lambda: reader.engine_of(session)))
+        except StateNotFound:  # no clue will come of any engine
+            return promised.engine
 
 
 def _as_vocabulary(names: Collection[str] | None) -> Vocabulary | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pss_integrations.text import content_words, identifiers
 from pss_integrations.types import Message
-from pss_integrations.vocabulary import Vocabulary
+from pss_integrations.vocabulary import Vocabulary, title_parts
 
 RARE_WORDS = 4
 """How many rare words of what the user said last are kept, in clues and cards."""
@@ -15,7 +15,6 @@ _LAST = 2  # messages
 
 _TOPIC = re.compile(r"^[^\w\n]*(?:topic|subject|title)\s*[:=]\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 _PART = re.compile(r"\b(project|component|service|module)\s*[:=]\s*((?:(?![,;\n]|\.(?:\s|$)).)*)", re.IGNORECASE)
-_DASH = re.compile(r"(?<!\s)\s+[-\u2013\u2014|/]\s+")
 
 
 def labels_in(texts: Iterable[str]) -> list[str]:
@@ -27,7 +26,7 @@ def labels_in(texts: Iterable[str]) -> list[str]:
     parts: dict[str, str] = {}
     for text in texts:
         for found in _TOPIC.finditer(text):
-            topic = _DASH.split(found[1].strip())
+            topic = title_parts(found[1].strip())
         for found in _PART.finditer(text):
             parts[found[1].casefold()] = found[2].strip()
     return [label for label in topic or parts.values() if content_words(label) or identifiers(label)]
