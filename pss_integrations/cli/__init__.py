@@ -16,6 +16,7 @@ from pss_integrations.cli.forget import forget
 from pss_integrations.cli.output import Commands
 from pss_integrations.cli.search import search
 from pss_integrations.cli.shadow import shadow
+from pss_integrations.cli.sync import sync
 
 app = typer.Typer(
     cls=Commands,
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command("compile")(compile_session)
+app.command()(sync)
 app.command()(read)
 app.command()(search)
 app.command()(shadow)

@@ -1,20 +1,62 @@
-"""The state engine: compile a session once, read clues from its state (PSS, section 2)."""
+"""The state engine: compile a session once, read clues from its state (PSS, section 2).
 
-from pss_integrations.states.config import CompileConfig, StateConfig
-from pss_integrations.states.field_targets import FieldTargets
-from pss_integrations.states.history_targets import HistoryTargets
-from pss_integrations.states.manager import StateManager
-from pss_integrations.states.manifest import StateInfo
-from pss_integrations.states.targets import CallableTargets, ExplicitTargets, TargetBuilder
+The names below are loaded when they are first used: who makes cards needs nothing but a few words of this package.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pss_integrations.states.config import CompileConfig, StateConfig
+    from pss_integrations.states.field_targets import FieldTargets
+    from pss_integrations.states.growth import BackgroundCompiler, CompileStatus, GrowthPolicy
+    from pss_integrations.states.history_targets import HistoryTargets
+    from pss_integrations.states.manager import StateManager
+    from pss_integrations.states.manifest import StateInfo
+    from pss_integrations.states.sync import SyncReport
+    from pss_integrations.states.targets import CallableTargets, ExplicitTargets, TargetBuilder
+    from pss_integrations.states.update import StateUpdate
+
+_HOMES = {
+    "BackgroundCompiler": "growth",
+    "CallableTargets": "targets",
+    "CompileConfig": "config",
+    "CompileStatus": "growth",
+    "ExplicitTargets": "targets",
+    "FieldTargets": "field_targets",
+    "GrowthPolicy": "growth",
+    "HistoryTargets": "history_targets",
+    "StateConfig": "config",
+    "StateInfo": "manifest",
+    "StateManager": "manager",
+    "StateUpdate": "update",
+    "SyncReport": "sync",
+    "TargetBuilder": "targets",
+}
 
 __all__ = [
+    "BackgroundCompiler",
     "CallableTargets",
     "CompileConfig",
+    "CompileStatus",
     "ExplicitTargets",
     "FieldTargets",
+    "GrowthPolicy",
     "HistoryTargets",
     "StateConfig",
     "StateInfo",
     "StateManager",
+    "StateUpdate",
+    "SyncReport",
     "TargetBuilder",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,28 +7,41 @@ could meet it. The model is loaded by the first compile or read.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
 
-from pss_integrations.errors import CompileInProgress, InvalidInput, StateMismatch, StateNotFound
-from pss_integrations.home import home_dir
-from pss_integrations.identity import UNSET, Unset
+from pss_integrations.errors import CompileInProgress, InvalidInput, StateMismatch
 from pss_integrations.states.config import READ_ROWS, CompileConfig, StateConfig
-from pss_integrations.states.history_targets import HistoryTargets
-from pss_integrations.states.manifest import StateInfo, spoken
-from pss_integrations.states.redaction import redacted, redacted_targets
-from pss_integrations.states.scheduler import Scheduler
-from pss_integrations.states.store import StateStore
-from pss_integrations.states.targets import ExplicitTargets, TargetBuilder
+from pss_integrations.states.intake import (
+    Built,
+    Targets,
+    build_targets,
+    check_key,
+    check_messages,
+    check_query,
+    check_spoken,
+)
+from pss_integrations.states.manifest import Cursor, StateInfo, spoken
+from pss_integrations.states.scheduler import Scheduler, Work
+from pss_integrations.states.stored import StoredStates
+from pss_integrations.states.sync import (
+    OnError,
+    Session,
+    SyncOptions,
+    SyncProgress,
+    SyncReport,
+    async_sync,
+    sync,
+)
+from pss_integrations.states.update import OnDiverged, Request, StateUpdate, Updates
 from pss_integrations.states.upkeep import Migration, kept_session, to_prune
 from pss_integrations.states.worker import Worker
-from pss_integrations.types import Clue, ClueTarget, Message, SessionKey
+from pss_integrations.types import Clue, Message, SessionKey
 
 if TYPE_CHECKING:
     from pss_integrations.states.backbone import Backbone
@@ -36,10 +49,9 @@ if TYPE_CHECKING:
     from pss_integrations.states.engine import Engine
 
 ResultT = TypeVar("ResultT")
-Targets = TargetBuilder | Sequence[ClueTarget]
 
 
-class StateManager:
+class StateManager(StoredStates):
     """Compiles sessions into states and reads clues from them; one for all chains, engines and threads.
 
     :param path: Directory of the states; ``PSS_HOME`` or the user's data directory by default.
@@ -74,15 +86,17 @@ class StateManager:
         for name, lanes in (("read_lanes", read_lanes), ("compile_lanes", compile_lanes)):
             if lanes < 1:
                 raise InvalidInput(f"{name} must be at least 1, got {lanes}")
-        self.path = Path(path) if path is not None else home_dir()
+        super().__init__(path)
         self.state = state or StateConfig()
         self.config = config or CompileConfig()
         self._backbone, self._device, self._dtype, self._download = backbone, device, dtype, download
         self._lanes, self._resident_bytes = (compile_lanes, read_lanes), resident_bytes
         self._redact = redact
-        self._store = StateStore(self.path)
         self._scheduler = Scheduler(at_once=compile_lanes)
         self._worker = Worker(self._store, self._load, self.state, self.config, redact)
+        self._updates = Updates(
+            self._store, self._worker, self._submit_write, redact=redact, history_steps=self.config.history_steps
+        )
         self._compiling = set[SessionKey]()
         self._guard = Lock()
 
@@ -98,6 +112,17 @@ class StateManager:
         """Cancel what is queued, stop the thread and leave the model as it was found."""
         self._scheduler.close()
         self._worker.close()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return the manager itself: copies of what holds it share it."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled.
+
+        :raises InvalidInput: Always.
+        """
+        raise InvalidInput("a manager holds a thread and a model, and cannot be pickled: make one in each process")
 
     # --- writing
 
@@ -120,9 +145,7 @@ class StateManager:
         :raises CompileInProgress: If this session is being compiled already, here or in another process.
         :raises StorageError: If the directory cannot be written.
         """
-        return self._scheduler.wait(
-            self._submit_compile(key, messages, self._build(messages, targets), False, progress)
-        )
+        return self._scheduler.wait(self._submit_write(key, self._prepare(key, messages, targets, False, progress)))
 
     async def acompile(
         self,
@@ -133,8 +156,8 @@ class StateManager:
         progress: Progress | None = None,
     ) -> StateInfo:
         """Do :meth:`compile` without blocking the event loop; cancelling it leaves the old state."""
-        built = await asyncio.to_thread(self._build, messages, targets)
-        return await asyncio.wrap_future(self._submit_compile(key, messages, built, False, progress))
+        work = await asyncio.to_thread(self._prepare, key, messages, targets, False, progress)
+        return await asyncio.wrap_future(self._submit_write(key, work))
 
     def recompile(
         self,
@@ -150,7 +173,7 @@ class StateManager:
         :raises StateNotFound: If nothing was compiled before.
         :raises HistoryDiverged: If messages that were compiled have changed since.
         """
-        return self._scheduler.wait(self._submit_compile(key, messages, self._build(messages, targets), True, progress))
+        return self._scheduler.wait(self._submit_write(key, self._prepare(key, messages, targets, True, progress)))
 
     async def arecompile(
         self,
@@ -161,8 +184,81 @@ class StateManager:
         progress: Progress | None = None,
     ) -> StateInfo:
         """Do :meth:`recompile` without blocking the event loop."""
-        built = await asyncio.to_thread(self._build, messages, targets)
-        return await asyncio.wrap_future(self._submit_compile(key, messages, built, True, progress))
+        work = await asyncio.to_thread(self._prepare, key, messages, targets, True, progress)
+        return await asyncio.wrap_future(self._submit_write(key, work))
+
+    def update(
+        self,
+        key: SessionKey,
+        messages: Sequence[Message],
+        *,
+        targets: Targets | None = None,
+        on_diverged: OnDiverged = "compile",
+        progress: Progress | None = None,
+    ) -> StateUpdate:
+        """Bring a session's state up to date: compile what has none, go on where it has grown, else do nothing.
+
+        Where earlier messages were trimmed or summarised, what the state knows of them is kept.
+
+        :param messages: The session so far.
+        :param on_diverged: If messages that were compiled have changed since, as after an edit or on a fork: compile
+            the session afresh, or keep the state.
+        :returns: What became of it; also where nothing could refer to anything, or it is being compiled elsewhere.
+        :raises InvalidInput: If an argument cannot be used, or a clue is too long.
+        :raises StorageError: If the directory cannot be written.
+        """
+        request = Request(key, messages, targets=targets, on_diverged=on_diverged, progress=progress)
+        return self._scheduler.wait(self._updates.begin(request, self._updates.prepare(request)))
+
+    async def aupdate(
+        self,
+        key: SessionKey,
+        messages: Sequence[Message],
+        *,
+        targets: Targets | None = None,
+        on_diverged: OnDiverged = "compile",
+        progress: Progress | None = None,
+    ) -> StateUpdate:
+        """Do :meth:`update` without blocking the event loop; cancelling it leaves the old state."""
+        request = Request(key, messages, targets=targets, on_diverged=on_diverged, progress=progress)
+        prepared = await asyncio.to_thread(self._updates.prepare, request)
+        return await asyncio.wrap_future(self._updates.begin(request, prepared))
+
+    def sync(
+        self,
+        source: Iterable[Session],
+        *,
+        targets: Targets | None = None,
+        on_error: OnError = "skip",
+        on_diverged: OnDiverged = "compile",
+        progress: SyncProgress | None = None,
+    ) -> SyncReport:
+        """Do :meth:`update` for every session of a source, such as the readers of stored chats of both faces.
+
+        Several are under way at once, and the source is read no faster than they are done. What is current is skipped
+        before a model is loaded, so another run goes on where one was interrupted.
+
+        :param source: Sessions with their messages.
+        :param on_error: What to do if a session cannot be compiled: go on with the others, or raise. What would fail
+            for every session (no weights, no space, a closed manager) is always raised.
+        :param progress: Called with the number of sessions that are done, how many there are where the source has a
+            length, and what became of the last one.
+        :raises InvalidInput: If the source gives anything but pairs of key and messages.
+        """
+        self._scheduler.check_waiting()
+        return sync(self._updates, source, self._sync_options(targets, progress, on_error, on_diverged))
+
+    async def async_sync(
+        self,
+        source: Iterable[Session] | AsyncIterable[Session],
+        *,
+        targets: Targets | None = None,
+        on_error: OnError = "skip",
+        on_diverged: OnDiverged = "compile",
+        progress: SyncProgress | None = None,
+    ) -> SyncReport:
+        """Do :meth:`sync` without blocking the event loop; a source that may block is read in threads."""
+        return await async_sync(self._updates, source, self._sync_options(targets, progress, on_error, on_diverged))
 
     # --- reading
 
@@ -187,55 +283,7 @@ class StateManager:
         """Do :meth:`read_batch` without blocking the event loop."""
         return await asyncio.wrap_future(self._submit_read(requests))
 
-    # --- what is stored
-
-    def has_state(self, key: SessionKey) -> bool:
-        """Whether a state was compiled for this session."""
-        try:
-            self._store.directory(key)
-        except StateNotFound:
-            return False
-        return True
-
-    def messages_behind(self, key: SessionKey, messages: Sequence[Message]) -> int:
-        """How many of these messages, the whole session or its latest part, came after the last compile.
-
-        :raises StateNotFound: If nothing was compiled for the session.
-        """
-        return self._store.info(key).cursor.count_after(messages)
-
-    def engine_of(self, key: SessionKey) -> str:
-        """What tells backbone and configuration of a session's state from all others: 64 hex digits.
-
-        :raises StateNotFound: If nothing was compiled for the session.
-        """
-        return self._store.info(key).engine_digest
-
-    def info(self, key: SessionKey) -> StateInfo:
-        """Manifest of a session's state.
-
-        :raises StateNotFound: If nothing was compiled for the session.
-        """
-        return self._store.info(key)
-
-    def list(
-        self, *, user_id: str | Unset | None = UNSET, limit: int | None = None, after: SessionKey | None = None
-    ) -> list[StateInfo]:
-        """Manifests of all states, or of one user's, whole or page by page.
-
-        They come in the order of their directories: it means nothing, but it is the same for every page and does not
-        change when other states come or go. A page reads no manifests but its own.
-
-        :param user_id: Only this user's; ``None`` is those of sessions without a user.
-        :param limit: The most that are returned.
-        :param after: The session of the last manifest of the page before.
-        :raises InvalidInput: If ``limit`` is below one, or ``after`` is of another user.
-        """
-        if limit is not None and limit < 1:
-            raise InvalidInput(f"limit must be at least 1, got {limit}")
-        if after is not None and user_id is not UNSET and after.user_id != user_id:
-            raise InvalidInput(f"after names a session of user {after.user_id!r}, the list is of user {user_id!r}")
-        return [*islice(self._store.all(user_id=user_id, after=after), limit)]
+    # --- removing, and going back
 
     def delete(self, key: SessionKey) -> bool:
         """Remove all states of a session, from disk and from memory; returns whether there was one.
@@ -247,10 +295,6 @@ class StateManager:
     async def adelete(self, key: SessionKey) -> bool:
         """Do :meth:`delete` without blocking the event loop."""
         return await asyncio.wrap_future(self._scheduler.submit(self._worker.delete(key), urgent=True))
-
-    def versions(self, key: SessionKey) -> Sequence[StateInfo]:
-        """Manifests of all states of a session that are kept, the newest first; none if there are none."""
-        return self._store.versions(key)
 
     def rollback(self, key: SessionKey, state_id: str | None = None) -> StateInfo:
         """Make an earlier state of a session the current one; the later ones stay.
@@ -302,14 +346,6 @@ class StateManager:
                     migrated.append(self.compile(info.key, kept[0], targets=kept[1], progress=progress))
         return Migration(tuple(migrated), tuple(impossible))
 
-    def export(self, key: SessionKey, target: str | Path) -> Path:
-        """Copy a state into a new directory that ``PeftModel.from_pretrained`` and vLLM load.
-
-        :raises StateNotFound: If nothing was compiled for the session.
-        :raises InvalidInput: If the directory exists and is not empty.
-        """
-        return self._store.export(key, Path(target))
-
     async def arollback(self, key: SessionKey, state_id: str | None = None) -> StateInfo:
         """Do :meth:`rollback` without blocking the event loop."""
         return await asyncio.to_thread(self.rollback, key, state_id)
@@ -322,59 +358,46 @@ class StateManager:
         """Do :meth:`migrate` without blocking the event loop."""
         return await asyncio.to_thread(self.migrate, progress=progress)
 
-    async def ainfo(self, key: SessionKey) -> StateInfo:
-        """Do :meth:`info` without blocking the event loop."""
-        return await asyncio.to_thread(self.info, key)
-
-    async def alist(
-        self, *, user_id: str | Unset | None = UNSET, limit: int | None = None, after: SessionKey | None = None
-    ) -> list[StateInfo]:
-        """Do :meth:`list` without blocking the event loop."""
-        return await asyncio.to_thread(self.list, user_id=user_id, limit=limit, after=after)
-
-    async def aexport(self, key: SessionKey, target: str | Path) -> Path:
-        """Do :meth:`export` without blocking the event loop."""
-        return await asyncio.to_thread(self.export, key, target)
-
     # --- work for the scheduler's thread
 
-    def _build(self, messages: Sequence[Message], targets: Targets | None) -> tuple[TargetBuilder, list[ClueTarget]]:
-        _check_messages(messages)
-        if not spoken(messages):
-            raise InvalidInput("there are no messages to compile" if not messages else "all messages are blank")
-        if self._redact:
-            messages = [redacted(message, self._redact) for message in messages]
-        builder = ExplicitTargets(targets) if isinstance(targets, Sequence) else targets or HistoryTargets()
-        built = builder.build(messages)
-        if self._redact:
-            built = redacted_targets(built, self._redact)
-        if not built and not isinstance(builder, ExplicitTargets):
-            raise InvalidInput(
-                f"the target builder {builder.name!r} found nothing that a follow-up could refer to; give other "
-                "targets, or an empty list for a state that knows the history alone"
-            )
-        return builder, built
+    def _sync_options(
+        self, targets: Targets | None, progress: SyncProgress | None, on_error: OnError, on_diverged: OnDiverged
+    ) -> SyncOptions:
+        # twice the lanes: none of them waits for the next session's targets
+        return SyncOptions(targets, progress, on_error, on_diverged, at_once=2 * self._lanes[0])
 
-    def _submit_compile(
+    def _build(self, messages: Sequence[Message], targets: Targets | None) -> Built:
+        check_messages(messages)
+        check_spoken(messages)
+        built = build_targets(messages, targets, self._redact)
+        if built.found_nothing:
+            raise InvalidInput(built.advice)
+        return built
+
+    def _prepare(
         self,
         key: SessionKey,
         messages: Sequence[Message],
-        built: tuple[TargetBuilder, list[ClueTarget]],
+        targets: Targets | None,
         warm: bool,
         progress: Progress | None,
-    ) -> Future[StateInfo]:
-        _check_key(key)
-        if not built[1] and not self.config.history_steps:
-            raise InvalidInput("no clue targets and history_steps=0: there is nothing to compile")
+    ) -> Work[StateInfo]:
+        """Check and build all that needs no model; it reads files and every message, so no event loop can do it."""
+        check_key(key)
+        built = self._build(messages, targets)
+        built.check(self.config.history_steps)
         if warm:
             self._store.info(key).cursor.behind(messages)
+        self._store.check_writable()
+        return self._worker.compile(key, spoken(messages), built, Cursor.behind if warm else None, progress)
+
+    def _submit_write(self, key: SessionKey, work: Work[ResultT]) -> Future[ResultT]:
+        """Queue work that writes a session's state, at most one for each session."""
         with self._guard:
             if key in self._compiling:
                 raise CompileInProgress(f"session {key.session_id!r} is being compiled already")
             self._compiling.add(key)
         try:
-            self._store.check_writable()
-            work = self._worker.compile(key, spoken(messages), built, warm, progress)
             future = self._scheduler.submit(work, urgent=False)
         except BaseException:
             self._compiling.discard(key)
@@ -385,8 +408,8 @@ class StateManager:
     def _submit_read(self, requests: Iterable[tuple[SessionKey, str]]) -> Future[Sequence[Clue]]:
         pairs = list(requests)
         for key, query in pairs:
-            _check_key(key)
-            _check_query(query)
+            check_key(key)
+            check_query(query)
         return self._scheduler.submit(self._worker.read(pairs), urgent=True)
 
     def _load(self) -> Engine:
@@ -404,25 +427,3 @@ class StateManager:
             read_lanes=self._lanes[1],
             resident_bytes=self._resident_bytes,
         )
-
-
-def _check_key(key: object) -> None:
-    """Refuse what is no session key, before any work."""
-    if not isinstance(key, SessionKey):
-        raise InvalidInput(f"a session is named by SessionKey(user_id=..., session_id=...), got {type(key).__name__}")
-
-
-def _check_query(query: object) -> None:
-    """Refuse what is no text, before any work."""
-    if not isinstance(query, str):
-        raise InvalidInput(f"a query must be a string, got {type(query).__name__}")
-
-
-def _check_messages(messages: Iterable[object]) -> None:
-    """Refuse what are no messages, before any work."""
-    for message in messages:
-        if not isinstance(message, Message):
-            raise InvalidInput(
-                f"messages must be Message values, got {type(message).__name__}: make them with "
-                "Message(role, text), or read a file with pss_integrations.loaders"
-            )

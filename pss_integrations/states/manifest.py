@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -68,8 +69,46 @@ class Cursor(_Frozen):
         All of them, if the last compiled message is not among them.
         """
         now = _digests(messages)
-        last = self.digests[-1]
-        return now[::-1].index(last) if last in now else len(now)
+        return len(now) - _overlap(self.digests, now).stop
+
+    def continued(self, messages: Sequence[Message]) -> Continuation:
+        """How a session goes on from this cursor.
+
+        It was shortened if fewer messages, or none, stand where its beginning was, and what follows them is known up to
+        the cursor: it was trimmed, or summarised. Only the system's messages may have stayed at its beginning: where
+        it begins as it did, something was removed later on.
+
+        :param messages: Those that have a text.
+        """
+        now = _digests(messages)
+        if now[: len(self.digests)] == self.digests:
+            return Continuation("grown", tuple(messages), len(now) - len(self.digests))
+        known = _overlap(self.digests, now)
+        kept = _same_system(messages, now, self.digests)
+        replaced = len(self.digests) - len(known)
+        if known and known.start < replaced and now[kept : kept + 1] != self.digests[kept : kept + 1]:
+            earlier = [messages[place] for place in range(known.start) if now[place] in self.digests]
+            return Continuation("shortened", (*earlier, *messages[known.start :]), len(now) - known.stop)
+        return Continuation("diverged", tuple(messages), len(now) - known.stop)
+
+    def extended(self, messages: Sequence[Message]) -> Cursor:
+        """The cursor behind the last of some messages that came after this one."""
+        last_id = messages[-1].id if messages else self.last_id
+        return Cursor(digests=(*self.digests, *_digests(messages)), last_id=last_id)
+
+
+class Continuation(NamedTuple):
+    """How a session goes on from a cursor.
+
+    :param kind: ``"grown"`` if it begins with what was compiled; ``"shortened"`` if only its latest messages are left,
+        or a summary stands for the others; ``"diverged"`` if it is not what was compiled.
+    :param messages: What there is to go on from: without what took the place of known messages.
+    :param behind: How many of them, the last ones, came after the cursor.
+    """
+
+    kind: Literal["grown", "shortened", "diverged"]
+    messages: tuple[Message, ...]
+    behind: int
 
 
 class TargetInfo(_Frozen):
@@ -198,3 +237,21 @@ def spoken(messages: Sequence[Message]) -> tuple[Message, ...]:
 def _digests(messages: Sequence[Message]) -> tuple[str, ...]:
     """Digests of roles and words; ids and spacing are left out, since live messages often come with others."""
     return tuple(digest_of([message.role, *message.text.split()])[:16] for message in spoken(messages))
+
+
+def _overlap(old: Sequence[str], now: Sequence[str]) -> range:
+    """Where ``now`` repeats the end of ``old``: the longest such stretch, and the first of those; empty if none is.
+
+    Of equally long ones the first, since what comes after it may be said again.
+    """
+    best = range(0)
+    for stop in (place for place, one in enumerate(now, start=1) if one == old[-1]):
+        pairs = zip(reversed(old), reversed(now[:stop]), strict=False)
+        best = max(best, range(stop - sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), stop), key=len)
+    return best
+
+
+def _same_system(messages: Sequence[Message], now: Sequence[str], old: Sequence[str]) -> int:
+    """How many messages of the system, that were there before, a session begins with."""
+    pairs = zip(messages, now, old, strict=False)
+    return sum(1 for _ in takewhile(lambda one: one[0].role == "system" and one[1] == one[2], pairs))

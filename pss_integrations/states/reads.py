@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from pss_integrations.errors import StateCorrupt
 from pss_integrations.states.config import READ_ROWS
 from pss_integrations.states.scheduler import Work
 from pss_integrations.types import Clue, SessionKey
@@ -50,8 +52,9 @@ class Reads:
                 gathered += self._gather(own)
                 try:
                     yield from self._read_all(gathered)
-                except Exception:  # in whichever session it was: the others must not suffer for it
-                    if len(gathered) == 1:
+                except Exception as error:  # in whichever session it was: the others must not suffer for it
+                    # and another process may have deleted a state, or pruned it, after it was looked up
+                    if len(gathered) == 1 and not isinstance(error, StateCorrupt):
                         raise
                     del gathered[1:]
                     yield from self._read_all(gathered)
@@ -59,6 +62,8 @@ class Reads:
             return own.clues
         finally:  # if this one was cancelled, the next in line takes the others along
             own.wanted = False
+            with suppress(ValueError):  # only what failed or was cancelled is in line still
+                self._line.remove(own)
             self._line.extendleft(asked for asked in reversed(gathered) if asked.wanted and asked.clues is None)
 
     def _gather(self, own: _Asked) -> list[_Asked]:

@@ -84,16 +84,25 @@ class Scheduler:
 
         :raises StateError: If called from the scheduler's own thread, where it could never end.
         """
-        if threading.current_thread() is self._thread:
-            future.cancel()
-            raise StateError("a progress callback cannot wait for other work of the same manager")
         try:
+            self.check_waiting()
             return future.result()
+        except StateError:
+            future.cancel()
+            raise
         except CancelledError as error:
             raise ManagerClosed("the state manager was closed before the work was done") from error
         except KeyboardInterrupt:
             future.cancel()
             raise
+
+    def check_waiting(self) -> None:
+        """Refuse to wait in the scheduler's own thread, where it could never end.
+
+        :raises StateError: If this is that thread.
+        """
+        if threading.current_thread() is self._thread:
+            raise StateError("a progress callback cannot wait for other work of the same manager")
 
     def close(self) -> None:
         """Cancel what is queued, let the running step end, and stop the thread."""
@@ -107,23 +116,26 @@ class Scheduler:
             self._thread.join()
 
     def _run(self) -> None:
-        while True:
-            with self._wake:
-                while not (self._urgent or self._background or self._closed):
-                    self._wake.wait()
-                urgent, background = [*self._urgent], [*islice(self._background, self._at_once)]
-                cancelled = [item for item in (*self._urgent, *self._background) if item.future.cancelled()]
-            if not (urgent or background):
-                return
-            if cancelled:
-                for item in cancelled:
-                    self._end(item)
-            elif urgent and not (background and self._urgent_turns >= _URGENT_TURNS):
-                self._urgent_turns += bool(background)
-                self._advance(urgent[0])
-            else:
-                self._urgent_turns = 0
-                self._take_turn(background)
+        while self._go_on():  # in a frame of its own: while it waits, the thread holds nothing of what it did last
+            pass
+
+    def _go_on(self) -> bool:
+        """Wait for work and do some of it; returns whether there may be more."""
+        with self._wake:
+            while not (self._urgent or self._background or self._closed):
+                self._wake.wait()
+            urgent, background = [*self._urgent], [*islice(self._background, self._at_once)]
+            cancelled = [item for item in (*self._urgent, *self._background) if item.future.cancelled()]
+        if cancelled:
+            for item in cancelled:
+                self._end(item)
+        elif urgent and not (background and self._urgent_turns >= _URGENT_TURNS):
+            self._urgent_turns += bool(background)
+            self._advance(urgent[0])
+        elif background:
+            self._urgent_turns = 0
+            self._take_turn(background)
+        return bool(urgent or background)
 
     def _take_turn(self, items: Sequence[_Item]) -> None:
         """Run the first item's step and those that fit; before that, a turn brings one item to its next step."""

@@ -118,7 +118,11 @@ class StateStore:
         :raises StateCorrupt: If its files are damaged.
         """
         current = self.directory(key)
-        return self._read(str(current.parent), current.name)
+        try:
+            return self._read(str(current.parent), current.name)
+        except StateCorrupt:
+            current = self.directory(key)  # another process may have deleted or pruned it between the two looks
+            return self._read(str(current.parent), current.name)
 
     def home(self, key: SessionKey) -> Path:
         """Directory of all states of a session, whether there are any or not."""

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING
 
 from pss_integrations.errors import CompileInProgress, StateNotFound
 from pss_integrations.states.config import CompileConfig, StateConfig
+from pss_integrations.states.intake import Built
 from pss_integrations.states.manifest import BackboneInfo, Cursor, StateInfo, TargetInfo, WriteInfo
 from pss_integrations.states.reads import Question, Reads
 from pss_integrations.states.redaction import Redact, redacted
 from pss_integrations.states.scheduler import Work
 from pss_integrations.states.store import StateStore
-from pss_integrations.states.targets import TargetBuilder, check_targets
+from pss_integrations.states.targets import check_targets
 from pss_integrations.types import Clue, ClueTarget, Message, SessionKey
 
 if TYPE_CHECKING:
     from pss_integrations.states.compiler import Progress
     from pss_integrations.states.engine import Engine
+
+Since = Callable[[Cursor, Sequence[Message]], int]
 
 
 class Worker:
@@ -53,24 +56,23 @@ class Worker:
         self,
         key: SessionKey,
         messages: tuple[Message, ...],
-        built: tuple[TargetBuilder, list[ClueTarget]],
-        warm: bool,
+        built: Built,
+        since: Since | None,
         progress: Progress | None,
     ) -> Work[StateInfo]:
         """Write a state and make it the current one.
 
         :param messages: Those that have a text.
-        :param built: Who made the targets, and the targets.
-        :param warm: Whether to go on from the current state.
+        :param since: To go on from the current state, what counts the messages that came after its cursor.
         """
         with self._store.lock(key):
             engine = self.engine()
-            builder, targets = built
-            known = list[ClueTarget]()
-            base = self._store.info(key) if warm else None
-            if base is not None:
+            targets, known = built.targets, list[ClueTarget]()
+            base = self._store.info(key) if since else None
+            new = len(messages)
+            if base is not None and since is not None:
                 engine.check(base)
-                base.cursor.behind(messages)  # a rollback may have come in between
+                new = since(base.cursor, messages)  # a rollback may have come in between
                 targets, known = base.targets.split(targets)
             targets = check_targets([*targets, *known], engine.backbone.count_tokens, self._config.max_clue_tokens - 1)
             read = [redacted(message, self._redact) for message in messages] if self._redact else messages
@@ -78,27 +80,27 @@ class Worker:
                 read,
                 targets,
                 start=engine.vector(base, self._store) if base else None,
-                known_messages=base.messages if base else 0,
+                known_messages=len(messages) - new,
                 known_targets=len(known) if base and base.write.confirmed else 0,
                 progress=progress,
             )
             yield  # cancelled until here, nothing is written
             adapter = engine.adapter_file(result.vector)
-            history = [(message.role, message.text) for message in read]
+            history = _history(base, read, new)
             info = StateInfo(
                 user_id=key.user_id,
                 session_id=key.session_id,
                 backbone=BackboneInfo(name=engine.backbone.name, fingerprint=engine.backbone.fingerprint),
                 state=self._state.to_dict(),
                 compile=self._config.to_dict(),
-                cursor=Cursor.after(messages),
-                targets=TargetInfo.of(builder, targets, self._config.keep_text),
+                cursor=(base.cursor if base else Cursor(digests=())).extended(messages[len(messages) - new :]),
+                targets=TargetInfo.of(built.builder, targets, self._config.keep_text),
                 write=WriteInfo.of(result, min(self._config.history_window, engine.backbone.context_length)),
                 adapter_sha256=sha256(adapter).hexdigest(),
                 adapter_bytes=len(adapter),
                 created_at=datetime.now(UTC),
                 parent=base.state_id if base else None,
-                history=tuple(history) if self._config.keep_text == "history" else (),
+                history=history if self._config.keep_text == "history" else (),
             )
             info = self._store.save(info, adapter, engine.adapter_config())
             engine.keep(info, result.vector)
@@ -171,3 +173,14 @@ class Worker:
         if self.loaded is None:
             self.loaded = self._load()
         return self.loaded
+
+
+def _history(base: StateInfo | None, read: Sequence[Message], new: int) -> tuple[tuple[str, str], ...]:
+    """The text of a session, the last messages of which are new; none if it was shortened, and not kept before."""
+    if base is None or base.messages == len(read) - new:
+        return _texts(read)
+    return (*base.history, *_texts(read[len(read) - new :])) if base.history else ()
+
+
+def _texts(messages: Iterable[Message]) -> tuple[tuple[str, str], ...]:
+    return tuple((message.role, message.text) for message in messages)

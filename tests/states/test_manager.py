@@ -258,7 +258,7 @@ def test_a_recompile_behind_a_rollback_does_not_go_on_from_another_history(manag
     with ThreadPoolExecutor(2) as pool:
         busy = pool.submit(manager.compile, SessionKey("ada", "busy"), MESSAGES, targets=TARGETS, progress=hold)
         assert held.wait(10)
-        queued = manager._submit_compile(ADA, more, manager._build(more, TARGETS), True, None)
+        queued = manager._submit_write(ADA, manager._prepare(ADA, more, TARGETS, True, None))
         rolled = pool.submit(manager.rollback, ADA)
         opened.set()
         rolled.result(10)
@@ -424,7 +424,7 @@ def test_two_compiles_of_one_session_in_one_process(manager: StateManager) -> No
 
     def again(_: object) -> None:
         try:
-            manager._submit_compile(ADA, MESSAGES, manager._build(MESSAGES, TARGETS), False, None)
+            manager._submit_write(ADA, manager._prepare(ADA, MESSAGES, TARGETS, False, None))
         except CompileInProgress as error:
             refused.append(error)
 

@@ -3,6 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from pss_integrations.errors import StateCorrupt
 from pss_integrations.states.reads import Question, Reads
 from pss_integrations.states.scheduler import Scheduler, Work
 from pss_integrations.states.steps import finish
@@ -103,3 +104,33 @@ def test_a_batch_is_no_larger_than_it_may_be(busy: tuple[Scheduler, Reads], mode
     model.opened.set()
     assert [len(scheduler.wait(future)) for future in futures] == [20, 10, 10, 40, 1]
     assert [len(batch) for batch in model.batches] == [1, 30, 10, 40, 1]
+
+
+def test_what_failed_or_was_cancelled_is_in_line_no_more(model: Model) -> None:
+    scheduler, reads = Scheduler(), Reads(model.read, model.check)
+    model.opened.set()
+    for _ in range(20):
+        with pytest.raises(KeyError):
+            scheduler.wait(scheduler.submit(reads.ask(asked("unknown")), urgent=True))
+        with pytest.raises(RuntimeError):
+            scheduler.wait(scheduler.submit(reads.ask(asked("bad")), urgent=True))
+        scheduler.submit(reads.ask(asked("gone")), urgent=True).cancel()
+    scheduler.close()
+    assert not reads._line
+
+
+def test_a_damaged_state_is_looked_up_once_more(model: Model) -> None:
+    """It may have been deleted, or replaced, by another process since it was looked up."""
+    failures = [StateCorrupt("pruned"), StateCorrupt("pruned again")]
+
+    def read(questions: Sequence[Question]) -> Work[list[Clue]]:
+        if failures:
+            raise failures.pop(0)
+        return (yield from model.read(questions))
+
+    model.opened.set()
+    reads = Reads(read, model.check)
+    with pytest.raises(StateCorrupt, match="pruned again"):
+        finish(reads.ask(asked("a")))
+    failures.append(StateCorrupt("pruned"))
+    assert [clue.text for clue in finish(reads.ask(asked("a")))] == ["a"]

@@ -337,3 +337,37 @@ class TestMemory:
         held = [vector.untyped_storage().nbytes() for one in loaded if (vector := one()) is not None]
         assert len(held) == 2
         assert sum(held) <= limit
+
+
+# --- another process is faster
+
+
+class Overtaken(StateStore):
+    """Another process does something right after the first look at which state is in use."""
+
+    def __init__(self, root: Path, act: Callable[[], object]) -> None:
+        super().__init__(root)
+        self.acts = [act]
+
+    def directory(self, key: SessionKey) -> Path:
+        found = super().directory(key)
+        while self.acts:
+            self.acts.pop()()
+        return found
+
+
+def test_a_state_that_is_deleted_while_it_is_looked_up_is_not_there(store: StateStore) -> None:
+    saved(store, ADA)
+    with pytest.raises(StateNotFound):
+        Overtaken(store.root, lambda: store.delete(ADA)).info(ADA)
+
+
+def test_where_a_state_is_pruned_while_it_is_looked_up_its_successor_is_found(store: StateStore) -> None:
+    old = saved(store, ADA)
+
+    def replace_it() -> None:
+        saved(store, ADA, b"a newer state")
+        store.remove(old)
+
+    info = Overtaken(store.root, replace_it).info(ADA)
+    assert (info, info.state_id != old.state_id) == (store.info(ADA), True)
