@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, NoReturn, TypeVar, get_args
 
 from pss_integrations.errors import InvalidInput, MissingIdentity
 
@@ -25,8 +24,22 @@ ROUTES: tuple[Route, ...] = get_args(Route)
 DocumentT = TypeVar("DocumentT")
 
 
-def _nothing() -> Mapping[str, Any]:
-    return MappingProxyType({})
+class _Nothing(Mapping[str, Any]):
+    """A mapping that holds nothing and, unlike a ``mappingproxy``, can be pickled and copied."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: object) -> NoReturn:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
 
 
 @dataclass(frozen=True)
@@ -158,7 +171,7 @@ class Passage:
     doc_id: str
     text: str
     title: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=_nothing, hash=False)
+    metadata: Mapping[str, Any] = field(default_factory=_Nothing, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +202,10 @@ class SessionFields:
     """
 
     project: str
-    active: Mapping[str, str] = field(default_factory=_nothing, hash=False)
-    archived: Mapping[str, str] = field(default_factory=_nothing, hash=False)
+    active: Mapping[str, str] = field(default_factory=_Nothing, hash=False)
+    archived: Mapping[str, str] = field(default_factory=_Nothing, hash=False)
     component: str | None = None
-    other: Mapping[str, str] = field(default_factory=_nothing, hash=False)
+    other: Mapping[str, str] = field(default_factory=_Nothing, hash=False)
 
     def __post_init__(self) -> None:
         if not self.project.strip():
@@ -225,7 +238,7 @@ class Routed(Generic[DocumentT]):
     route: Route
     reason: str
     composition: Composition | None = None
-    features: Mapping[str, float] = field(default_factory=_nothing, hash=False)
+    features: Mapping[str, float] = field(default_factory=_Nothing, hash=False)
     clue: Clue | None = None
     card: str = ""
     calibrated: bool = False

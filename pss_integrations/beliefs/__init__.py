@@ -1,18 +1,42 @@
-"""Beliefs: what a user or a team has settled, kept across sessions."""
+"""Beliefs: what a user or a team has settled, kept across sessions.
 
-from pss_integrations.beliefs.memory import BeliefMemory
-from pss_integrations.beliefs.principals import Principal
-from pss_integrations.beliefs.schema import (
-    Belief,
-    Change,
-    Correction,
-    NewBelief,
-    Provenance,
-    PutResult,
-)
-from pss_integrations.beliefs.scopes import UNIVERSAL, fill_scope
-from pss_integrations.beliefs.search import BeliefHit, Explanation
-from pss_integrations.beliefs.store import BeliefStore, Erasure
+The names below are loaded when they are first used: a store needs no extractor.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pss_integrations.beliefs.memory import BeliefMemory
+    from pss_integrations.beliefs.principals import Principal
+    from pss_integrations.beliefs.schema import (
+        Belief,
+        Change,
+        Correction,
+        NewBelief,
+        Provenance,
+        PutResult,
+    )
+    from pss_integrations.beliefs.scopes import UNIVERSAL, fill_scope
+    from pss_integrations.beliefs.search import BeliefHit, Explanation
+    from pss_integrations.beliefs.store import BeliefStore, Erasure
+
+_HOMES = {
+    "Belief": "schema",
+    "BeliefHit": "search",
+    "BeliefMemory": "memory",
+    "BeliefStore": "store",
+    "Change": "schema",
+    "Correction": "schema",
+    "Erasure": "store",
+    "Explanation": "search",
+    "NewBelief": "schema",
+    "Principal": "principals",
+    "Provenance": "schema",
+    "PutResult": "schema",
+    "UNIVERSAL": "scopes",
+    "fill_scope": "scopes",
+}
 
 __all__ = [
     "UNIVERSAL",
@@ -30,3 +54,13 @@ __all__ = [
     "PutResult",
     "fill_scope",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

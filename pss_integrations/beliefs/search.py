@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,6 +14,8 @@ from pss_integrations.beliefs.names import name_key
 from pss_integrations.beliefs.query import clean_query
 from pss_integrations.beliefs.records import Records
 from pss_integrations.beliefs.schema import Belief
+
+_STEP = 50  # beliefs
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,10 @@ class PrincipalIndex:
         if seq <= self._seq:
             return
         if self._seq == 0:
-            with _uncollected():
-                changed = [*records.page(live=True, scopes=None, after=None, limit=None)]
-                for belief in changed:
-                    self._add(belief)
+            changed = list[Belief]()
+            for belief in _collected_by_steps(records.page(live=True, scopes=None, after=None, limit=None)):
+                self._add(belief)
+                changed.append(belief)
             self._heirs = records.heirs()
         else:
             changed = self._exchange(records, sorted(records.log.changed_since(self._seq)))
@@ -154,16 +155,24 @@ class PrincipalIndex:
                 del self._scopes[scope]
 
 
-@contextmanager
-def _uncollected() -> Generator[None]:
-    """Without garbage collection, which would look through all that is being built again and again."""
-    was_on = gc.isenabled()
+def _collected_by_steps(beliefs: Iterable[Belief]) -> Iterator[Belief]:
+    """Go through beliefs that are kept, and look through what was made of them once, a few at a time.
+
+    By itself, garbage collection would look through all of it again and again, or once for long, and whoever needs the
+    interpreter meanwhile waits: an event loop too.
+    """
+    if not gc.isenabled():
+        yield from beliefs
+        return
     gc.disable()
     try:
-        yield
+        for number, belief in enumerate(beliefs, start=1):
+            yield belief
+            if number % _STEP == 0:
+                gc.collect(1)
     finally:
-        if was_on:
-            gc.enable()
+        gc.collect(1)
+        gc.enable()
 
 
 def explanation(belief: Belief, hit: BeliefHit | None, scopes: Sequence[str], query: str, now: datetime) -> Explanation:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
 
 from pydantic import ValidationError
 
@@ -84,6 +84,13 @@ class BeliefStore:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled.
+
+        :raises InvalidInput: Always.
+        """
+        raise InvalidInput("connections to a database cannot be pickled: open the store in each process")
 
     # --- reading
 

@@ -1,7 +1,7 @@
 """LangChain: session state for any retriever, and a belief memory for chains and agents.
 
-The names of the belief memory are loaded when they are first used; ``BeliefStateMiddleware`` needs the package
-``langchain`` as well.
+The names of the belief memory and the middlewares are loaded when they are first used; the middlewares need the
+package ``langchain`` as well.
 """
 
 from importlib import import_module
@@ -21,6 +21,7 @@ from pss_integrations.langchain.searcher import RetrieverSearcher
 if TYPE_CHECKING:
     from pss_integrations.langchain.belief_models import llm_extractor
     from pss_integrations.langchain.belief_tools import create_manage_belief_tool, create_search_belief_tool
+    from pss_integrations.langchain.compile_middleware import SessionCompileMiddleware
     from pss_integrations.langchain.memory import BeliefStateMemory
     from pss_integrations.langchain.middleware import BeliefStateMiddleware
     from pss_integrations.langchain.sidecar import SidecarChatModel
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BeliefStateMemory": "memory",
     "BeliefStateMiddleware": "middleware",
+    "SessionCompileMiddleware": "compile_middleware",
     "SidecarChatModel": "sidecar",
     "create_manage_belief_tool": "belief_tools",
     "create_search_belief_tool": "belief_tools",
@@ -40,6 +42,7 @@ __all__ = [
     "GuardedRouterRetriever",
     "PSSQueryTransformer",
     "RetrieverSearcher",
+    "SessionCompileMiddleware",
     "SidecarChatModel",
     "create_manage_belief_tool",
     "create_search_belief_tool",

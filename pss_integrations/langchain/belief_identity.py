@@ -13,9 +13,9 @@ from pss_integrations.beliefs import aware
 from pss_integrations.beliefs.aware import Caller
 from pss_integrations.beliefs.scopes import places
 from pss_integrations.errors import InvalidInput
-from pss_integrations.identity import UNSET, PartialIdentity, current
+from pss_integrations.identity import UNSET, current
 from pss_integrations.langchain.belief_messages import spoken
-from pss_integrations.langchain.session import said_by
+from pss_integrations.langchain.session import identity_sources, is_nested, runtime_of, said_by
 from pss_integrations.types import Message
 
 
@@ -47,11 +47,11 @@ class BeliefAware(aware.BeliefAware):
         :raises InvalidInput: If runtime context and config fill a place of a scope differently.
         """
         configurable: Mapping[str, Any] = config.get("configurable") or {}
-        runtime = runtime or configurable.get("__pregel_runtime")  # where LangGraph keeps it
-        principal, actor = self.named(*_sources(configurable, runtime, self.by_principal()))
+        runtime = runtime or runtime_of(config)
+        principal, actor = self.named(*identity_sources(config, self.by_principal(), runtime=runtime))
         needed = {place for template in self.memory.templates for place in places(template)}
         said = _filled(needed - self.context.keys(), (said_by(runtime, "context"), configurable))
-        is_user = self.trust_nested or not _is_nested(config.get("metadata") or {})
+        is_user = self.trust_nested or not is_nested(config)
         return Caller(principal, actor, {**said, **self.context}, _session(configurable), is_user)
 
     def spoken(self, caller: Caller, messages: Sequence[BaseMessage]) -> list[Message]:
@@ -73,33 +73,11 @@ class BeliefAware(aware.BeliefAware):
         await self.memory.aflush(principal=caller.principal, actor=caller.actor)
 
 
-def _sources(
-    configurable: Mapping[str, Any], runtime: object, by_principal: PartialIdentity
-) -> tuple[PartialIdentity, ...]:
-    authenticated = configurable.get("langgraph_auth_user") or said_by(said_by(runtime, "server_info"), "user")
-    in_context = said_by(said_by(runtime, "context"), "user_id")
-    return (
-        PartialIdentity(said_by(authenticated, "identity"), source="the authenticated user"),
-        # An optional field that was not filled says nothing.
-        PartialIdentity(UNSET if in_context is None else in_context, source="the runtime context"),
-        by_principal,
-        PartialIdentity(configurable.get("user_id", UNSET), source='config["configurable"]'),
-        current(),
-    )
-
-
 def _session(configurable: Mapping[str, Any]) -> str | None:
     by_call = (configurable.get(name) for name in ("session_id", "thread_id"))
     by_context = current().session_id
     found = (one for one in (*by_call, by_context) if one is not None and one is not UNSET)
     return next(map(str, found), None)
-
-
-def _is_nested(metadata: Mapping[str, Any]) -> bool:
-    """Whether a graph runs inside a node of another one, also where it has a thread of its own."""
-    namespace = str(metadata.get("langgraph_checkpoint_ns") or "")
-    outermost = metadata.get("checkpoint_ns")  # which LangChain copies once, from the outermost node
-    return "|" in namespace or bool(outermost and namespace and outermost != namespace)
 
 
 def _filled(needed: set[str], holders: Sequence[object]) -> dict[str, str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from pss_integrations.errors import InvalidInput
 from pss_integrations.langchain.convert import to_messages
 from pss_integrations.text import whole
 from pss_integrations.types import Message
@@ -42,6 +44,22 @@ def spoken(messages: Sequence[BaseMessage], trusted_names: Collection[str] | Non
     """
     said = [(_is_own(one, trusted_names), _in_words(one)) for one in messages if _is_said(one)]
     return [one if is_own else replace(one, role="assistant") for is_own, one in said if one.text.strip()]
+
+
+def heard(messages: Sequence[BaseMessage], trusted_names: Collection[str] = ()) -> list[Message]:
+    """All that was said, in words: also by tools, without summaries written by a middleware, and in known roles.
+
+    :param trusted_names: As for :func:`spoken`.
+    """
+    said = list[Message]()
+    for one in messages:
+        if _is_summary(one):
+            continue
+        with suppress(InvalidInput):  # a role that no session has
+            words = _in_words(one)
+            is_anothers = words.role == "user" and not _is_own(one, trusted_names)
+            said.append(replace(words, role="assistant") if is_anothers else words)
+    return said
 
 
 def is_asked(message: BaseMessage) -> bool:

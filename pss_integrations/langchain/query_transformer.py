@@ -12,7 +12,7 @@ from langchain_core.callbacks import (
     dispatch_custom_event,
 )
 from langchain_core.runnables import RunnableConfig, RunnableSerializable
-from pydantic import Field, PositiveInt, PrivateAttr
+from pydantic import Field, PositiveInt
 
 from pss_integrations.langchain.convert import QueryInput, split_input
 from pss_integrations.langchain.session import DECISION_EVENT, SessionAware
@@ -39,17 +39,23 @@ class PSSQueryTransformer(RunnableSerializable[QueryInput, str], SessionAware):
     manager: ClueReader = Field(exclude=True, repr=False)
     composition: Literal["append", "replace"] = "append"
     query_weight: PositiveInt = 1
-    _rewriter: Rewriter = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         """Make the rewriter, whose options are checked by now."""
         super().model_post_init(context)
-        self._rewriter = Rewriter(
+        self._made = self._make()
+
+    def _make(self) -> Rewriter:
+        return Rewriter(
             self.manager,
             composition=self.composition,
             query_weight=self.query_weight,
             on_missing_identity=self.on_missing_identity,
         )
+
+    @property
+    def _rewriter(self) -> Rewriter:
+        return self._decider()
 
     @property
     def last_decision(self) -> Routed[Any] | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from copy import copy
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from os import PathLike
-from typing import Any, Self
+from typing import Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -19,14 +19,12 @@ from langchain_core.callbacks import (
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever, RetrieverLike
 from langchain_core.runnables import RunnableConfig, ensure_config
-from langchain_core.runnables.config import patch_config, var_child_runnable_config
-from langchain_core.tracers.context import tracing_v2_callback_var
-from langsmith import tracing_context
-from pydantic import Field, PositiveInt, PrivateAttr
+from langchain_core.runnables.config import patch_config
+from pydantic import Field, PositiveInt
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.langchain.convert import QueryInput, annotated, split_input, to_document, to_hit
-from pss_integrations.langchain.session import DECISION_EVENT, SessionAware
+from pss_integrations.langchain.session import DECISION_EVENT, SessionAware, unheard
 from pss_integrations.protocols import ClueReader, ExpandingSearcher
 from pss_integrations.retrieval.wrapped import checked_list
 from pss_integrations.routing.card import CardBuilder
@@ -80,7 +78,12 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
     index_id: str | None = None
     compressor: BaseDocumentCompressor | None = None
     id_key: str | None = None
-    _made: Router[Document] | None = PrivateAttr(default=None)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Search in async too by what a subclass makes of the sync search alone: it may filter (langchain 27920)."""
+        super().__init_subclass__(**options)
+        if "_get_relevant_documents" in vars(cls) and "_aget_relevant_documents" not in vars(cls):
+            cls._aget_relevant_documents = cls._search_in_a_thread
 
     def model_post_init(self, context: Any, /) -> None:
         """Make the router.
@@ -90,27 +93,13 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
         super().model_post_init(context)
         if isinstance(self.retriever, ExpandingSearcher) and self.k is None:
             raise InvalidInput("an index is searched for a number of hits: give k")
-        self._made = self._make_router()
-
-    # A copy has fields of its own, and no router can be pickled: each makes its router when it needs it.
-    def __copy__(self) -> Self:
-        copied = super().__copy__()
-        copied._made = None
-        return copied
-
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        return super(GuardedRouterRetriever, copy(self)).__deepcopy__(memo)
-
-    def __getstate__(self) -> dict[Any, Any]:
-        return super(GuardedRouterRetriever, copy(self)).__getstate__()
+        self._made = self._make()
 
     @property
     def _router(self) -> Router[Document]:
-        if self._made is None:
-            self._made = self._make_router()
-        return self._made
+        return self._decider()
 
-    def _make_router(self) -> Router[Document]:
+    def _make(self) -> Router[Document]:
         given = {name: getattr(self, name) for name in RouterOptions.__optional_keys__}
         return Router(
             self.manager,
@@ -194,13 +183,19 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
         await adispatch_custom_event(DECISION_EVENT, said, config={"callbacks": run_manager.get_child()})
         return self._documents(routed, said)
 
+    async def _search_in_a_thread(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        search = partial(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **options)
+        return await asyncio.to_thread(search)
+
     def _heard(
         self, route: Route, config: RunnableConfig, child: BaseCallbackManager
     ) -> AbstractContextManager[RunnableConfig]:
         """The config of one search, under which card and clue are heard only if they are to be told."""
         if route == "raw" or self.explain:
             return nullcontext(patch_config(config, callbacks=child))
-        return _unheard(config)
+        return unheard(config)
 
     def _found(self, wording: Wording, k: int | None, config: RunnableConfig) -> list[Document]:
         if not isinstance(self.retriever, ExpandingSearcher):
@@ -218,16 +213,3 @@ class GuardedRouterRetriever(BaseRetriever, SessionAware):
             return list(routed.passages)
         shown = said if self.explain else {name: said[name] for name in ("route", "reason")}
         return [annotated(document, shown) for document in routed.passages]
-
-
-@contextmanager
-def _unheard(config: RunnableConfig) -> Generator[RunnableConfig]:
-    """Keep what runs in here from everyone who listens to the call: by its config, its context or its environment."""
-    own = patch_config(config, callbacks=BaseCallbackManager([]))
-    inherited, tracer = var_child_runnable_config.set(own), tracing_v2_callback_var.set(None)
-    try:
-        with tracing_context(enabled=False):
-            yield own
-    finally:
-        tracing_v2_callback_var.reset(tracer)
-        var_child_runnable_config.reset(inherited)

@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +127,13 @@ class ChromaIndex(PassageIndex):
     def __exit__(self, *_: object) -> None:
         """Close the index."""
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled.
+
+        :raises InvalidInput: Always.
+        """
+        raise InvalidInput("Chroma's client cannot be pickled: save the index, and load it where it is needed")
 
     @property
     def _parameters(self) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.retrieval.files import IndexFormat
@@ -41,6 +41,15 @@ class PassageIndex(ABC):
     def __len__(self) -> int:
         """Return the number of passages."""
         return len(self._passages)
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        """What is searched, in order of ``doc_id``."""
+        return self._passages
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return the index itself: it never changes, and copies of what holds it share it."""
+        return self
 
     @cached_property
     def index_id(self) -> str:

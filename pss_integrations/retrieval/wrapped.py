@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-import numpy as np
-
 from pss_integrations.errors import InvalidInput
 from pss_integrations.retrieval.index import check_request
 from pss_integrations.types import Hit, Passage
@@ -145,6 +143,7 @@ def _falling(scores: Sequence[Any]) -> list[float]:
 
 def as_number(value: Any) -> float | None:
     """Return a finite number, numpy's too, as a float; ``None`` for anything else."""
-    value = value.item() if isinstance(value, np.generic) else value
+    numpy = sys.modules.get("numpy")  # nobody has made a number of it who did not import it
+    value = value.item() if numpy and isinstance(value, numpy.generic) else value
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if is_number and abs(value) <= sys.float_info.max else None

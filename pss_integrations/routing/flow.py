@@ -38,7 +38,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Asks for what may have to be read from disk."""
+    """Asks for what may have to be read from disk, or from long texts."""
 
     work: Callable[[], Any]
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Generic, Literal, get_args
+from weakref import WeakKeyDictionary
 
 from pss_integrations.errors import HistoryDiverged, InvalidInput, StateNotFound
 from pss_integrations.identity import MISSING_IDENTITY, require
@@ -21,10 +22,14 @@ from pss_integrations.routing.wording import Wording
 from pss_integrations.types import Clue, DocumentT, Message, Routed, SessionKey
 
 OnMissingIdentity = Literal["raw", "raise"]
+# One variable for all, since a context keeps each variable for ever; and it must not keep what nobody else does.
+_LAST: ContextVar[WeakKeyDictionary[SessionReader[Any], Routed[Any] | None]] = ContextVar("last_decisions")
 
 
 class SessionReader(Generic[DocumentT]):
     """What rewriter and router share: whose session it is, what its state says, and the last decision.
+
+    Where the reader can be copied deeply and pickled, so can they; a copy has decided nothing yet.
 
     :param reader: Writes the clues; a ``StateManager``. ``None`` where no state is ever read.
     :param on_missing_identity: ``"raw"`` leaves queries without a session alone and warns once;
@@ -37,16 +42,18 @@ class SessionReader(Generic[DocumentT]):
         self._reader = reader
         self._on_missing_identity = on_missing_identity
         self._warned = False
-        self._last: ContextVar[Routed[DocumentT] | None] = ContextVar("last_decision", default=None)
 
     @property
     def last_decision(self) -> Routed[DocumentT] | None:
         """The last decision made in this context (task or thread); ``None`` if there was none."""
-        return self._last.get()
+        last = _LAST.get(None)
+        return None if last is None else last.get(self)
 
     @last_decision.setter
     def last_decision(self, decision: Routed[DocumentT] | None) -> None:
-        self._last.set(decision)
+        last = WeakKeyDictionary(_LAST.get(None) or {})  # contexts share what they hold: this one needs its own
+        last[self] = decision
+        _LAST.set(last)
 
     def _needs_no_session(self, query: str, session: SessionKey | None) -> str | None:
         """Return the reason where no state need be read; asks for nothing."""

@@ -24,7 +24,7 @@ import logging
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import Generic, TypedDict, Unpack, cast
 
@@ -242,7 +242,7 @@ class Router(SessionReader[DocumentT]):
         if reason:
             return _Call(query, session, messages, raw, features, BUILT_IN, reason=reason)
         hits = self._hits(raw)
-        features = observed.with_raw(features, query, hits, self._vocabulary)
+        features = yield Look(partial(observed.with_raw, features, query, hits, self._vocabulary))
         certificate = yield from self._fitting_certificate(session)
         call = _Call(query, session, messages, raw, features, certificate, hits)
         if guarded and certificate.sees_query_alone and not decide(features, certificate).activates:
@@ -285,7 +285,8 @@ class Router(SessionReader[DocumentT]):
             _log.warning("the search of route %s failed with %s", route, type(error).__name__)
             call.reason = "search_failed"
             return []
-        features = observed.with_candidate(features, call.query, added, found, call.raw_hits, self._vocabulary)
+        tried = partial(observed.with_candidate, features, call.query, added, found, call.raw_hits, self._vocabulary)
+        features = yield Look(tried)
         return [Candidate(route, documents, features, decide(features, call.certificate))]
 
     def _choose(self, call: _Call[DocumentT], best: Candidate[DocumentT] | None, k: int | None) -> Routed[DocumentT]:
