@@ -8,6 +8,7 @@
     │   ├── MissingIdentity               no user_id or no session_id where one is needed
     │   └── IdentityConflict              two sources name different users or sessions
     ├── MissingExtra (ImportError)        an optional package is not installed
+    ├── UnsupportedVersion (ImportError)  the installed framework has not got what a module is built on
     ├── BackboneError
     │   ├── WeightsNotFetched             packaged weights are not in the cache yet
     │   ├── WeightsCorrupt                a fetched file is not the one that was published
@@ -60,6 +61,10 @@ class MissingExtra(PSSError, ImportError):
         super().__init__(f"{package} is not installed. Run: pip install 'pss-integrations[{extra}]'")
         self.extra = extra
         self.package = package
+
+
+class UnsupportedVersion(PSSError, ImportError):
+    """The installed version of a framework has not got what a module is built on; the text says what to use instead."""
 
 
 class BackboneError(PSSError):

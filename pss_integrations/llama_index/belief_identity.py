@@ -10,8 +10,9 @@ from llama_index.core.base.llms.types import ChatMessage
 from pss_integrations.beliefs import aware
 from pss_integrations.beliefs.aware import Caller
 from pss_integrations.beliefs.principals import Principal
-from pss_integrations.identity import UNSET, PartialIdentity, current
+from pss_integrations.identity import UNSET, PartialIdentity
 from pss_integrations.llama_index.belief_messages import spoken
+from pss_integrations.llama_index.session import identity_sources
 from pss_integrations.types import Message
 
 
@@ -51,8 +52,9 @@ class BeliefAware(aware.BeliefAware):
         """
         self.memory.scopes(self.context)
         by_field = PartialIdentity(UNSET if self.user_id is None else self.user_id, source="user_id")
-        principal, actor = self.named(self.by_principal(), by_field, current())
-        session = current().session_id
+        *_, enclosing = sources = identity_sources(self.by_principal(), by_field)
+        principal, actor = self.named(*sources)
+        session = enclosing.session_id
         return Caller(principal, actor, self.context, session if isinstance(session, str) else None)
 
     def spoken(self, messages: Sequence[ChatMessage]) -> list[Message]:

@@ -8,8 +8,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.bridge.pydantic import Field, PrivateAttr, SerializeAsAny
-from llama_index.core.memory import BaseMemory, Memory
+from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.memory.memory import DEFAULT_TOKEN_LIMIT
 
 from pss_integrations.beliefs.aware import Caller
@@ -24,10 +23,11 @@ from pss_integrations.llama_index.belief_messages import (
     until_answer,
     with_told,
 )
+from pss_integrations.llama_index.wrapping_memory import WrappingMemory, text_of
 from pss_integrations.types import Message
 
 
-class BeliefStateMemory(BeliefAware, BaseMemory):
+class BeliefStateMemory(BeliefAware, WrappingMemory):
     """Adds what is recalled to the messages of another memory, and keeps what they settle.
 
     Chat engines and agents take it as ``memory=``::
@@ -42,14 +42,13 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
     lets its model rewrite each question once the history is not empty, as it never is with pinned beliefs: give it
     ``skip_condense=True`` where that call should be saved.
 
-    :param primary_memory: Where the messages are; a new ``Memory`` by default.
+    :param primary_memory: Where the messages are; a new ``Memory`` by default. Reset, it loses them; beliefs stay.
     :param insert_method: ``"system"`` adds to the first system message, or makes one; ``"user"`` adds to the last
         message of the user, for models whose chat template refuses a second system message.
     :param observe: Keep what the user says; it is read together with the answer that it replies to.
     :raises InvalidInput: If it is to observe and the memory reads the blocks that only :class:`SidecarLLM` sees.
     """
 
-    primary_memory: SerializeAsAny[BaseMemory] = Field(default_factory=Memory.from_defaults)
     insert_method: InsertMethod = "system"
     observe: bool = True
 
@@ -69,9 +68,9 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
     def from_defaults(
         cls,
         *,
-        memory: BeliefMemory | None = None,
         chat_history: list[ChatMessage] | None = None,
         token_limit: int = DEFAULT_TOKEN_LIMIT,
+        memory: BeliefMemory | None = None,
         **fields: Any,
     ) -> Self:
         """Make one over a new ``Memory``.
@@ -83,8 +82,7 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
         """
         if memory is None:
             raise InvalidInput("give memory=BeliefMemory(store, scopes=[...]): where beliefs hold has no default")
-        primary = Memory.from_defaults(chat_history=chat_history, token_limit=token_limit)
-        return cls(memory=memory, primary_memory=primary, **fields)
+        return super().from_defaults(chat_history=chat_history, token_limit=token_limit, memory=memory, **fields)
 
     def get(self, input: str | ChatMessage | None = None, **kwargs: Any) -> list[ChatMessage]:
         """Return copies of the messages, with what is recalled for ``input``, or for the last message of the user.
@@ -95,39 +93,23 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
         :raises MissingIdentity: If nothing says who the user is.
         :raises AccessDenied: If the user may not read the beliefs of the team.
         """
-        asked = _text(input)
-        history = self.primary_memory.get(asked, **kwargs)
+        asked = text_of(input)
+        history = super().get(asked, **kwargs)
         return with_told(history, self.recall(self.caller(), asked or last_query(history)), self.insert_method)
 
     async def aget(self, input: str | ChatMessage | None = None, **kwargs: Any) -> list[ChatMessage]:
         """Do the same without blocking the event loop."""
-        asked = _text(input)
-        history = await self.primary_memory.aget(asked, **kwargs)
+        asked = text_of(input)
+        history = await super().aget(asked, **kwargs)
         return with_told(history, await self.arecall(self.caller(), asked or last_query(history)), self.insert_method)
 
-    def get_all(self) -> list[ChatMessage]:
-        """Return all messages, without what is recalled."""
-        return self.primary_memory.get_all()
-
-    async def aget_all(self) -> list[ChatMessage]:
-        """Do the same without blocking the event loop."""
-        return await self.primary_memory.aget_all()
-
-    def put(self, message: ChatMessage) -> None:
-        """Add a message, and keep what it settles; what cannot be kept is lost, and the error is logged.
-
-        Said again without an answer in between, as when a call is tried again, it counts once.
-
-        :raises MissingIdentity: If nothing says who the user is; the message is not added then.
-        """
-        self.put_messages([message])
-
-    async def aput(self, message: ChatMessage) -> None:
-        """Do the same without blocking the event loop."""
-        await self.aput_messages([message])
-
     def put_messages(self, messages: list[ChatMessage]) -> None:
-        """Add messages, and keep what they settle."""
+        """Add messages, and keep what they settle; what cannot be kept is lost, and the error is logged.
+
+        What is said again without an answer in between, as when a call is tried again, counts once.
+
+        :raises MissingIdentity: If nothing says who the user is; nothing is added then.
+        """
         if not (said := self._to_observe(messages)):
             self.primary_memory.put_messages(messages)
             return
@@ -168,14 +150,6 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
         await self.primary_memory.aset(messages)
         await self.akeep(caller, *self._reply(messages[:-1], said))
 
-    def reset(self) -> None:
-        """Remove the messages; beliefs stay."""
-        self.primary_memory.reset()
-
-    async def areset(self) -> None:
-        """Do the same without blocking the event loop."""
-        await self.primary_memory.areset()
-
     def caller(self) -> Caller:
         """Resolve who asks; the conversation, if no session is named, is that of this memory."""
         caller = super().caller()
@@ -189,7 +163,3 @@ class BeliefStateMemory(BeliefAware, BaseMemory):
         before = until_answer(self.spoken(held))
         answer = before[-1:] if self.spoken(held[-1:]) == list(before[-1:]) else []
         return [*answer, *said], len(before) - len(answer)
-
-
-def _text(input: str | ChatMessage | None) -> str | None:
-    return input.content if isinstance(input, ChatMessage) else input

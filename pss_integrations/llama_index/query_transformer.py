@@ -19,8 +19,8 @@ from pss_integrations.types import Routed
 class PSSQueryTransformer(SessionBound, BaseQueryTransform):
     """Returns a fresh bundle: with the text to search with, or equal to the one given when it abstains.
 
-    A query engine would also answer the transformed query; to search with the one and answer the other,
-    wrap the retriever in :class:`GuardedRouterRetriever`. Identity and history may come with a call:
+    A query engine would also answer the transformed query; to search with the one and answer the other, give it and
+    the retriever to a :class:`PSSTransformRetriever`. Identity and history may come with a call:
     ``run(query, metadata={"user_id": ..., "session_id": ..., "chat_history": [...]})``.
 
     :param manager: Reads the states.

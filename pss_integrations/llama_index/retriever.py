@@ -13,7 +13,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pss_integrations.errors import InvalidInput
 from pss_integrations.llama_index.asking import aask, ask
 from pss_integrations.llama_index.convert import own, searching, to_hit, to_node, with_score
-from pss_integrations.llama_index.session import SessionBound, dispatcher, live_messages, tell
+from pss_integrations.llama_index.session import dispatcher, live_messages, tell
+from pss_integrations.llama_index.session_retriever import SessionRetriever
 from pss_integrations.protocols import ClueReader, ExpandingSearcher
 from pss_integrations.retrieval.fusion import check_positive_int
 from pss_integrations.routing.router import Router, RouterOptions
@@ -22,7 +23,7 @@ from pss_integrations.routing.wording import Wording
 from pss_integrations.types import Route, Routed
 
 
-class GuardedRouterRetriever(SessionBound, BaseRetriever):
+class GuardedRouterRetriever(SessionRetriever):
     """Searches with the query as it is, with a card of the live messages, or with what the session's state adds.
 
     On the raw route it returns exactly what the wrapped retriever returned. Scores are the wrapped
@@ -122,12 +123,3 @@ class GuardedRouterRetriever(SessionBound, BaseRetriever):
     def _own(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Copies if anything may write on them: the wrapped retriever may keep what it returned."""
         return [own(node) for node in nodes] if self._node_postprocessors else nodes
-
-    # The wrapped retriever has followed its index nodes; doing it again would change its list.
-    def _handle_recursive_retrieval(self, query_bundle: QueryBundle, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        return nodes
-
-    async def _ahandle_recursive_retrieval(
-        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
-    ) -> list[NodeWithScore]:
-        return nodes

@@ -13,7 +13,7 @@ from llama_index.core.bridge.pydantic import Field  # pyright: ignore[reportPriv
 from llama_index.core.instrumentation.events.base import BaseEvent  # pyright: ignore[reportPrivateImportUsage]
 from llama_index.core.schema import QueryBundle
 
-from pss_integrations.identity import PartialIdentity, current, resolve
+from pss_integrations.identity import UNSET, PartialIdentity, Unset, current, resolve
 from pss_integrations.llama_index.convert import to_messages
 from pss_integrations.routing.describe import describe
 from pss_integrations.types import Message, Routed, SessionKey
@@ -23,15 +23,15 @@ dispatcher = instrument.get_dispatcher(__name__)  # pyright: ignore[reportPrivat
 
 @dataclass(kw_only=True)
 class SessionQueryBundle(QueryBundle):
-    """A query that says whose it is.
+    """A query that says whose it is; what it leaves open, others may say.
 
-    :param user_id: The user, or ``None``, which has to be said.
+    :param user_id: The user, or ``None`` for a session without one, which counts only if it is given.
     :param session_id: The session within that user.
     :param chat_history: The live messages: what cards are made of, and what tells how old the state is.
     """
 
-    user_id: str | None
-    session_id: str
+    user_id: str | Unset | None = UNSET
+    session_id: str | None = None
     chat_history: Sequence[ChatMessage] = ()
 
 
@@ -80,13 +80,25 @@ class SessionBound:
 
         :raises IdentityConflict: If two of them name different users or sessions.
         """
-        by_bundle = vars(bundle) if isinstance(bundle, SessionQueryBundle) else {}
-        return resolve(
-            PartialIdentity.from_mapping(metadata, "metadata"),
-            self._bound,
-            PartialIdentity.from_mapping(by_bundle, "the query bundle"),
-            current(),
-        )
+        return resolve(*identity_sources(self._bound, bundle=bundle, metadata=metadata))
+
+
+def identity_sources(
+    *by_argument: PartialIdentity, bundle: QueryBundle | None = None, metadata: Mapping[str, Any] | None = None
+) -> tuple[PartialIdentity, ...]:
+    """What each source says of who asks, and in which session, the enclosing ``pss_session`` last.
+
+    Nothing else here reads them.
+
+    :param by_argument: What the object that is called was made or bound with.
+    """
+    by_bundle = vars(bundle) if isinstance(bundle, SessionQueryBundle) else {}
+    return (
+        PartialIdentity.from_mapping(metadata or {}, "metadata"),
+        *by_argument,
+        PartialIdentity.from_mapping(by_bundle, "the query bundle"),
+        current(),
+    )
 
 
 def live_messages(bundle: QueryBundle, metadata: Mapping[str, Any]) -> list[Message]:
@@ -97,6 +109,11 @@ def live_messages(bundle: QueryBundle, metadata: Mapping[str, Any]) -> list[Mess
     return to_messages(history or [])
 
 
+def decided(decision: Routed[Any], query: str, *, explain: bool) -> PSSDecisionEvent:
+    """Return the event."""
+    return PSSDecisionEvent(**describe(decision, query, explain=explain))
+
+
 def tell(decision: Routed[Any], query: str, *, explain: bool) -> None:
     """Send the event."""
-    dispatcher.event(PSSDecisionEvent(**describe(decision, query, explain=explain)))
+    dispatcher.event(decided(decision, query, explain=explain))

@@ -3,14 +3,13 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from framework_retrievers import SHAPES, llama_index_search
 from llama_index.core.base.llms.types import ChatMessage, ImageBlock
 from llama_index.core.storage.chat_store import SimpleChatStore
 
 from pss_integrations.llama_index import RetrieverSearcher
 from pss_integrations.llama_index.chat_stores import asessions_from_chat_store, sessions_from_chat_store
 from pss_integrations.routing.shadow import shadow
-from pss_integrations.types import Message, Passage, SessionKey
+from pss_integrations.types import Message, SessionKey
 
 Read = Callable[..., Any]
 
@@ -52,10 +51,10 @@ async def test_reading_changes_nothing(read: Read, store: SimpleChatStore) -> No
     assert store.store == before
 
 
-def test_a_replay_over_a_retriever() -> None:
+def test_a_replay_over_a_retriever(make_retriever) -> None:
     store = SimpleChatStore()
     store.set_messages("s", [ChatMessage(text, role="user") for text in ("Plan Heron on kit-9", "is it retired?")])
-    search = llama_index_search([Passage("a", "it is retired"), Passage("b", "Heron kit-9")], next(iter(SHAPES)))
-    report = shadow(sessions_from_chat_store(store, lambda key: SessionKey(None, key)), RetrieverSearcher(search))
+    searcher = RetrieverSearcher(make_retriever())
+    report = shadow(sessions_from_chat_store(store, lambda key: SessionKey(None, key)), searcher)
     (query,) = report.queries
     assert (query.key, set(query.found), query.failures) == (SessionKey(None, "s"), {"raw", "card"}, {})

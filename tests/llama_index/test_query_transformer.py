@@ -92,8 +92,17 @@ def test_binding_copies_and_checks(make_reader) -> None:
         transformer.bind(user_id="ada", session_id="")
     with pytest.raises(TypeError):
         transformer.bind(session_id="s")
-    with pytest.raises(TypeError):
-        SessionQueryBundle(FOLLOW_UP, session_id="s")
+
+
+def test_a_bundle_that_says_half_leaves_the_rest_to_others(make_reader) -> None:
+    transformer = PSSQueryTransformer(make_reader({}))
+    half = SessionQueryBundle(FOLLOW_UP, session_id="s")
+    assert transformer.session_key(half, {}) is None
+    assert transformer.session_key(half, {"user_id": None}) == SessionKey(None, "s")
+    with pss_session(**WHO):
+        assert transformer.session_key(half, {}) == ADA
+    with pss_session(user_id="ada", session_id="t"), pytest.raises(IdentityConflict, match="the query bundle"):
+        transformer.session_key(half, {})
 
 
 async def test_the_same_session_id_of_two_users_is_two_sessions(make_reader, mode: str) -> None:

@@ -5,9 +5,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import llama_index.core
 import pytest
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import IndexNode, Node, NodeWithScore, QueryBundle, TextNode
+from packaging.version import Version
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.llama_index import RetrieverSearcher
@@ -15,6 +17,7 @@ from pss_integrations.llama_index.convert import to_passage
 from pss_integrations.types import Passage
 
 Find = Callable[..., Any]
+LEAVES_OUT_EQUAL_TEXT = Version(llama_index.core.__version__) < Version("0.14.22")
 
 
 class Returning(BaseRetriever):
@@ -82,6 +85,7 @@ async def test_of_duplicates_the_first_counts_and_none_takes_a_place(find: Find)
     assert await pairs(find, answer, k=2) == [("d0", 0.9), ("d1", 0.7)]
 
 
+@pytest.mark.skipif(LEAVES_OUT_EQUAL_TEXT, reason="LlamaIndex before 0.14.22 leaves out nodes of equal text itself")
 async def test_the_same_text_under_two_ids_is_found_twice(find: Find) -> None:
     """run-llama/llama_index#15172."""
     answer = [NodeWithScore(node=TextNode(id_=name, text="same")) for name in "ab"]
