@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from pss_integrations.types import Clue, Hit, Message, SessionKey
+
+if TYPE_CHECKING:  # few who use these have arrays
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @runtime_checkable
@@ -73,4 +74,13 @@ class ClueReader(Protocol):
 
     def engine_of(self, key: SessionKey) -> str:
         """What tells backbone and configuration of a session's state from all others. Raises ``StateNotFound``."""
+        ...
+
+
+@runtime_checkable
+class BatchClueReader(ClueReader, Protocol):
+    """Reads many at once in less time, and remembers them for a while."""
+
+    def read_batch(self, requests: Iterable[tuple[SessionKey, str]]) -> Sequence[Clue]:
+        """Return a clue for each request, in order. Raises ``StateNotFound`` if nothing was compiled for one."""
         ...

@@ -24,6 +24,7 @@ from pss_integrations.types import Passage
 _DASH = re.compile(r"(?<!\s)\s+[-\u2013\u2014|/]\s+")
 _LETTER = rf"[^\W{UNSEGMENTED}]"
 _WORD = re.compile(rf"[{UNSEGMENTED}]|{_LETTER}(?:(?:{_LETTER}|[.'\u2019&@+#-])*(?:{_LETTER}|[+#]))?")
+_MARKS = dict.fromkeys(map(ord, "'\u2019"))  # "Hobsons House" is Hobson's House
 _LONGEST = 48  # characters of a name in a text; longer ones are addresses and hashes
 _RARE_WORD = 0.005  # share of the passages that a title of one word may occur in: "Origins" says nothing
 _LEAST_RARITY, _FADING = 2.0, 0.8  # in nats; for each text back
@@ -64,10 +65,11 @@ class Vocabulary(Collection[str]):
         known = list(passages)
         frequency = Counter(chain.from_iterable(set(tokenize(f"{one.title}\n{one.text}")) for one in known))
         parts = {part for title in {one.title for one in known} for part in (title, *title_parts(title))}
+        elsewhere = _elsewhere(known, frequency)
         said = Counter(chain.from_iterable({*names(one.text), *identifiers(one.text)} for one in known))
         most = max(5, _RARE_PHRASE * len(known))
         return cls(
-            (part for part in parts if _is_telling(part, frequency, len(known))),
+            (part for part in parts if _is_telling(part, elsewhere, len(known))),
             (
                 name
                 for name, count in said.items()
@@ -125,7 +127,7 @@ class Vocabulary(Collection[str]):
 
     def __contains__(self, name: object) -> bool:
         """Whether a name counts, however it is spelled."""
-        return isinstance(name, str) and normalise(name) in self._names
+        return isinstance(name, str) and _folded(name) in self._names
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names, folded, titles first."""
@@ -154,7 +156,7 @@ class _Phrases:
 
     def __init__(self, phrases: Iterable[str]) -> None:
         given = {*phrases}
-        self.phrases = frozenset(map(normalise, given)) - {""}
+        self.phrases = frozenset(map(_folded, given)) - {""}
         self._root = _Node()
         for phrase in map(_composed, given):
             words, node = [*_WORD.finditer(phrase)], self._root
@@ -189,9 +191,24 @@ def _composed(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
+def _folded(text: str) -> str:
+    return normalise(text).translate(_MARKS)
+
+
 def _step(text: str, words: Sequence[re.Match[str]], start: int, at: int) -> str:
     """A word of a phrase, folded, with what stands between it and the one before."""
-    return normalise(text[words[at].start() if at == start else words[at - 1].end() : words[at].end()])
+    return _folded(text[words[at].start() if at == start else words[at - 1].end() : words[at].end()])
+
+
+def _elsewhere(passages: Sequence[Passage], frequency: Mapping[str, int]) -> Mapping[str, int]:
+    """Token to the number of passages that hold it, but for those about what it names.
+
+    A hotel called Avalon is named in each of its reviews, and hardly anywhere else. What most passages are about tells
+    none of them from another.
+    """
+    about = Counter(tokens[0] for one in passages if len(tokens := tokenize(title_parts(one.title)[0])) == 1)
+    own = {token: count for token, count in about.items() if 2 * count <= len(passages)}
+    return {token: count - own.get(token, 0) for token, count in frequency.items()}
 
 
 def _is_telling(name: str, frequency: Mapping[str, int], documents: int) -> bool:

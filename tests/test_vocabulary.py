@@ -192,3 +192,17 @@ def test_two_sentences_without_a_space_make_no_name() -> None:
     passages = [Passage(str(n), f"It is over.The end of part {n}.") for n in range(4)]
     passages.append(Passage("net", "Written in .NET alone"))
     assert Vocabulary.from_passages(passages).names_in("the .net part of the end") == ["net"]
+
+
+def test_a_title_of_one_word_counts_however_often_its_own_passages_say_it() -> None:
+    reviews = [Passage(f"{name}{n}", f"{name} was fine, {n}", name) for name in ("Avalon", "Kymmoy") for n in range(40)]
+    others = [Passage(f"o{n}", f"We missed the origins, {n}", f"Inn {n}") for n in range(40)]
+    generic = [Passage(f"g{n}", "How it began", f"Rome {n} - Origins") for n in range(40)]
+    vocabulary = Vocabulary.from_passages([*reviews, *others, *generic])
+    assert vocabulary.titles_in("I recommend the avalon for its origins.") == ["avalon"]
+
+
+def test_an_apostrophe_parts_no_name() -> None:
+    assert Vocabulary(["HOBSONS HOUSE"]).names_in("a hotel called Hobson\u2019s House") == ["Hobson\u2019s House"]
+    assert Vocabulary(["Hobson's House"]).names_in("is hobsons house far?") == ["hobsons house"]
+    assert "Hobsons house" in Vocabulary(["Hobson's House"])

@@ -154,6 +154,34 @@ def run_sessions(
     _finish_quick(texts, few, out, as_json)
 
 
+@app.command("guard")
+def run_guard(
+    cohort: Annotated[int, typer.Option("--cohort", min=59, help="Sessions of the next seed to calibrate on.")] = 320,
+    sessions: Annotated[int, typer.Option("--sessions", min=2, help="Test sessions.")] = 64,
+    skip: Annotated[int, typer.Option("--skip", min=0, help="Test sessions before them, looked at before.")] = 64,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the test sessions.")] = 0,
+    searcher: Annotated[Searcher, typer.Option("--searcher", help="Full-text or dense search.")] = Searcher.bm25,
+    backbone: Backbone = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    out: Out = _RUNS,
+    cache: Cache = None,
+    as_json: Json = False,
+) -> None:
+    """Calibrate the guard on one cohort of PSS-320, and count what it lets through on the sessions of another.
+
+    It compiles a state for each session, hours of work on two cores; a run that was stopped goes on where it was.
+    """
+    from pss_integrations.evaluation.calibration_plot import save_calibration
+    from pss_integrations.evaluation.guarding import run_guard as run
+
+    with _setup([searcher], 1.0, backbone, device, dtype, cache) as setup:
+        record, calibration = run(setup, cohort=cohort, sessions=sessions, skip=skip, seed=seed)
+    folder = record.save(out).parent
+    save_calibration(calibration, folder / "calibration.svg")
+    _print(record, folder, as_json)
+
+
 @app.command("precisionmembench")
 def run_precisionmembench(
     data: Annotated[Path, typer.Option("--data", help="A folder with beliefs.json, cases.json and session.json.")],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.evaluation import metrics
@@ -20,8 +20,10 @@ METRICS: Final[Mapping[str, Callable[[Sequence[Ranks], int], list[float]]]] = {
     "Hit": lambda ranks, k: [metrics.hit(one, k) for one in ranks],
     "nDCG": lambda ranks, k: metrics.ndcg_at_k(list(map(_as_result, ranks)), k),
     "MRR": lambda ranks, k: metrics.reciprocal_rank(list(map(_as_result, ranks))),
+    "Title hit": lambda ranks, k: [metrics.hit(one, k) for one in ranks],
 }
-"""Metrics of many probes from the ranks of their evidence groups, by name. MRR looks at all that was found."""
+"""Metrics of many probes from the ranks of their evidence groups, by name. MRR looks at all that was found; for a title
+hit any document serves that has the title of one that is evidence: another review of the same hotel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +71,12 @@ def scores(
         (number, probe)
         for number, session in enumerate(record.sessions)
         for probe in session.probes
-        if probe.groups and category in (None, probe.category)
+        if probe.groups and category in (None, probe.category) and (name != "Title hit" or probe.titles)
     ]
     if not probes:
         raise InvalidInput(f"no probe of category {category!r} has evidence" if category else "no probe has evidence")
-    judged = METRICS[name]([probe.ranks[searcher][arm] for _, probe in probes], k or record.k)
+    ranks = [[one.titles[searcher][arm]] if name == "Title hit" else one.ranks[searcher][arm] for _, one in probes]
+    judged = METRICS[name](ranks, k or record.k)
     of_session = defaultdict[int, list[float]](list)
     for (number, _), value in zip(probes, judged, strict=True):
         of_session[number].append(value)
@@ -82,6 +85,13 @@ def scores(
         tuple(record.sessions[number].group for number in of_session),
         len(probes),
     )
+
+
+class Activated(NamedTuple):
+    """How many there are of some texts, and for how many of them an arm searched with more than the query."""
+
+    activated: int
+    texts: int
 
 
 def family_result(record: RunRecord, searcher: str, family: Family) -> FamilyResult | None:
@@ -117,6 +127,11 @@ def summary(record: RunRecord) -> dict[str, Any]:
             }
             for searcher in record.searchers
         },
+        "activated": {
+            arm: {kind: activations(record, arm, kind)._asdict() for kind in nulls(record)}
+            for arm in record.arms
+            if arm.startswith("guarded")
+        },
     }
 
 
@@ -135,6 +150,22 @@ def activation(record: RunRecord, arm: str, *, answerable: bool, category: str |
         probe for probe in _probes(record) if bool(probe.groups) == answerable and category in (None, probe.category)
     ]
     return sum(arm not in probe.left_alone for probe in asked) / len(asked) if asked else None
+
+
+def has_titles(record: RunRecord, category: str | None) -> bool:
+    """Whether documents share titles, so that title hits say something."""
+    return any(probe.titles for probe in _probes(record) if probe.groups and category in (None, probe.category))
+
+
+def nulls(record: RunRecord) -> list[str]:
+    """Categories without evidence, in the order of their first probe."""
+    return list(dict.fromkeys(probe.category for probe in _probes(record) if not probe.groups))
+
+
+def activations(record: RunRecord, arm: str, category: str) -> Activated:
+    """Count the probes of a category without evidence for which an arm searched with more than the query."""
+    asked = [probe for probe in _probes(record) if not probe.groups and probe.category == category]
+    return Activated(sum(arm not in probe.left_alone for probe in asked), len(asked))
 
 
 def retained_recall(raw: float, unguarded: float, guarded: float) -> float | None:

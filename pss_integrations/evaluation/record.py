@@ -30,6 +30,8 @@ class ProbeRecord(_Model):
     :param clues: State name to the clue that it wrote.
     :param left_alone: Arms that searched with nothing but the query.
     :param ranks: Searcher name to arm name to the rank of each group's first document, from 1; empty without evidence.
+    :param titles: The same to the rank of the first document that has the title of one that is evidence; empty if no
+        title is shared.
     """
 
     query: str
@@ -38,6 +40,7 @@ class ProbeRecord(_Model):
     clues: Mapping[str, str]
     left_alone: list[str]
     ranks: Mapping[str, Mapping[str, list[int | None]]]
+    titles: Mapping[str, Mapping[str, int | None]] = Field(default_factory=dict[str, Mapping[str, int | None]])
 
 
 class SessionRecord(_Model):

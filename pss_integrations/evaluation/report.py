@@ -13,19 +13,29 @@ from pss_integrations.evaluation import paper, plots
 from pss_integrations.evaluation.analysis import (
     METRICS,
     activation,
+    activations,
     categories,
     family_result,
+    has_titles,
+    nulls,
     retained_recall,
     scores,
 )
 from pss_integrations.evaluation.families import FamilyResult
 from pss_integrations.evaluation.record import Family, RunRecord
 from pss_integrations.evaluation.statistics import Interval
+from pss_integrations.routing.learn_then_test import upper_bound
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
     "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;border-bottom:1px solid #ccc;"
     "text-align:left}svg{max-width:100%;height:auto}pre{overflow:auto;background:#f5f5f5;padding:1rem}"
+)
+
+_CONFIDENCE = 0.95
+_PROMISE = (
+    "Calibrated on sessions and texts that are not asked here, for each kind of text that a session does not answer; "
+    "the bounds are exact (Clopper-Pearson) and take the texts of one session for independent."
 )
 
 
@@ -78,7 +88,8 @@ def _overview(record: RunRecord) -> Iterator[str]:
 
 
 def _arms(record: RunRecord, searcher: str) -> Iterator[str]:
-    others = [(name, 10 if name == "nDCG" else record.k) for name in METRICS if name != record.metric]
+    shown = [name for name in METRICS if name != "Title hit" or has_titles(record, record.focus)]
+    others = [(name, 10 if name == "nDCG" else record.k) for name in shown if name != record.metric]
     rows = list[list[str]]()
     for arm in record.arms:
         primary = scores(record, searcher, arm, category=record.focus)
@@ -141,25 +152,25 @@ def _categories(record: RunRecord, searcher: str) -> Iterator[str]:
 
 
 def _guard(record: RunRecord) -> Iterator[str]:
-    guarded, unguarded = "guarded/append", "correct/append"
+    is_calibrated = "certificate" in record.config
+    guarded, unguarded = ("guarded", "clue") if is_calibrated else ("guarded/append", "correct/append")
     if not {guarded, unguarded, "raw"} <= set(record.arms):
         return
     yield "## The guard"
-    yield "A plain rule, calibrated for nothing. Activation alone means nothing: a closed guard never activates."
-    columns = len(record.searchers)
-    kinds = dict.fromkeys(probe.category for session in record.sessions for probe in session.probes if not probe.groups)
-    rows = [
-        [f"activation, {kind}", *[_share(activation(record, guarded, answerable=False, category=kind))] * columns]
-        for kind in kinds
-    ]
-    rows += [
-        ["activation with evidence", *[_share(activation(record, guarded, answerable=True))] * columns],
-        [
-            "retained recall",
-            *(_share(_retained(record, searcher, guarded, unguarded)) for searcher in record.searchers),
-        ],
-    ]
-    yield _table(["", *record.searchers], rows)
+    yield _PROMISE if is_calibrated else "A plain rule, calibrated for nothing."
+    yield "Activation alone means nothing: a closed guard never activates."
+    rows = [[kind, *_activated(record, guarded, kind)] for kind in nulls(record)]
+    rows.append(["with evidence", "", _share(activation(record, guarded, answerable=True)), ""])
+    yield _table(["asked", "texts", "activated", "at most, 95 %"], rows)
+    yield _table(
+        ["retained recall", *record.searchers],
+        [["", *(_share(_retained(record, searcher, guarded, unguarded)) for searcher in record.searchers)]],
+    )
+
+
+def _activated(record: RunRecord, arm: str, kind: str) -> list[str]:
+    activated, asked = activations(record, arm, kind)
+    return [str(asked), _share(activated / asked), _share(upper_bound(activated, asked, _CONFIDENCE))]
 
 
 def _retained(record: RunRecord, searcher: str, guarded: str, unguarded: str) -> float | None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pss_integrations.errors import StateNotFound
 from pss_integrations.evaluation.turns import Arm, Sent, Turn
-from pss_integrations.routing import BUILT_IN, Certificate, Router, SessionCards
+from pss_integrations.routing import Certificate, Router, SessionCards
 from pss_integrations.routing.wording import Wording
-from pss_integrations.types import ROUTES, Clue, Hit, Message, Route, SessionKey
+from pss_integrations.types import ROUTES, Clue, Hit, Message, Role, Route, SessionKey
+from pss_integrations.vocabulary import Vocabulary
 
 ALWAYS = Certificate(weights={}, threshold=0.0)
 """Lets every candidate through: what a route does where nobody guards it."""
+ENGINE = "evaluation"
+"""One run has one engine."""
+EVERYBODY: frozenset[Role] = frozenset({"user", "system", "assistant"})
+"""Whose messages may steer a search in an evaluation: assistants are the data's own."""
 _KEY = SessionKey(user_id=None, session_id="subject")
 
 
@@ -46,15 +51,20 @@ class ReadBefore:
         return max(0, len(messages) - self.compiled)
 
     def engine_of(self, key: SessionKey) -> str:
-        """Return the same for every session: one run has one engine."""
-        return "evaluation"
+        """Return the same for every session."""
+        return ENGINE
 
 
-def routed(turn: Turn, routes: Sequence[Route], certificate: Certificate) -> Sent:
+def cards(vocabulary: Vocabulary | None, count_tokens: Callable[[str], int]) -> SessionCards:
+    """Return what makes the cards of an evaluation."""
+    return SessionCards(vocabulary, count_tokens, trusted_roles=EVERYBODY)
+
+
+def routed(turn: Turn, routes: Sequence[Route], certificate: Certificate | None = None) -> Sent:
     """Return what the router searches for on the route that it takes.
 
     :param routes: What it may try.
-    :param certificate: What its guard decides by.
+    :param certificate: What its guard decides by; that of the turn by default.
     """
     sent = dict[Route, Wording]()
 
@@ -69,10 +79,9 @@ def routed(turn: Turn, routes: Sequence[Route], certificate: Certificate) -> Sen
         routes=routes,
         kind=turn.kind,
         vocabulary=turn.vocabulary,
-        cards=SessionCards(
-            turn.vocabulary, turn.count_tokens, trusted_roles=frozenset({"user", "system", "assistant"})
-        ),
-        certificate=certificate,
+        cards=cards(turn.vocabulary, turn.count_tokens),
+        certificate=certificate or turn.certificate,
+        index_id=turn.index_id,
     )
     return (sent[router.route(turn.query, _KEY, search, messages=turn.asked.history).route],)
 
@@ -84,10 +93,10 @@ ROUTED_ARMS: Mapping[str, Arm] = {
         Arm("card_without_vocabulary", lambda turn: routed(replace(turn, vocabulary=None), ("raw", "card"), ALWAYS)),
         Arm("clue", lambda turn: routed(turn, ("raw", "pss"), ALWAYS), "correct"),
         Arm("clue_without_vocabulary", lambda turn: routed(turn, ("raw", "pss"), ALWAYS), "history_targets"),
-        Arm("guarded_without_pss", lambda turn: routed(turn, ("raw", "card"), BUILT_IN)),
-        Arm("guarded", lambda turn: routed(turn, ROUTES, BUILT_IN), "correct"),
-        Arm("guarded_matched_wrong", lambda turn: routed(turn, ROUTES, BUILT_IN), "matched_wrong"),
-        Arm("guarded_shuffled", lambda turn: routed(turn, ROUTES, BUILT_IN), "shuffled"),
+        Arm("guarded_without_pss", lambda turn: routed(turn, ("raw", "card"))),
+        Arm("guarded", lambda turn: routed(turn, ROUTES), "correct"),
+        Arm("guarded_matched_wrong", lambda turn: routed(turn, ROUTES), "matched_wrong"),
+        Arm("guarded_shuffled", lambda turn: routed(turn, ROUTES), "shuffled"),
         Arm("oracle_route", lambda turn: (), best_of=("raw", "card", "clue")),
     )
 }

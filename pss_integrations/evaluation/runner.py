@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from pss_integrations.evaluation.controls import STATES, Cast
@@ -13,6 +15,7 @@ from pss_integrations.evaluation.subjects import Asked
 from pss_integrations.evaluation.turns import Arm, Sent, Turn
 from pss_integrations.retrieval.fusion import reciprocal_rank_fusion
 from pss_integrations.retrieval.index import PassageIndex
+from pss_integrations.routing import BUILT_IN, Certificate
 from pss_integrations.routing.wording import Wording
 from pss_integrations.types import Clue, Hit
 
@@ -31,6 +34,7 @@ class Runner:
     :param count_tokens: Counts a text's tokens, for cards.
     :param depth: How many documents each search returns.
     :param query_weight: How much the query weighs against what is appended to it.
+    :param certificates: Searcher name to what the guard decides by; the built-in one for others.
     """
 
     cast: Cast
@@ -39,6 +43,7 @@ class Runner:
     count_tokens: Callable[[str], int]
     depth: int = 100
     query_weight: float = 1.0
+    certificates: Mapping[str, Certificate] = field(default_factory=dict[str, Certificate])
 
     def run(self, tell: Tell) -> list[SessionRecord]:
         """Run every session.
@@ -83,6 +88,7 @@ class Runner:
     ) -> ProbeRecord:
         probe = asked.probe
         sent = {name: self._sent(name, number, asked, clues, found[name]) for name in self.searchers}
+        titled = self._titled(probe.evidence)
         return ProbeRecord(
             query=probe.query,
             category=probe.category,
@@ -97,7 +103,30 @@ class Runner:
                 name: self._ranks(name, sent[name], probe.evidence, found[name])
                 for name in (self.searchers if probe.evidence else ())
             },
+            titles={
+                name: {arm: ranks[0] for arm, ranks in self._ranks(name, sent[name], [titled], found[name]).items()}
+                for name in (self.searchers if titled else ())
+            },
         )
+
+    def _titled(self, evidence: Sequence[frozenset[str]]) -> frozenset[str]:
+        """Ids of all documents with the title of one that is evidence; none if no other has any of these titles."""
+        known = {doc_id for group in evidence for doc_id in group}
+        titles = {self._title_of[doc_id] for doc_id in known if doc_id in self._title_of} - {""}
+        found = frozenset(doc_id for title in titles for doc_id in self._ids_of[title])
+        return found if found - known else frozenset()
+
+    @cached_property
+    def _title_of(self) -> Mapping[str, str]:
+        passages = next(iter(self.searchers.values())).passages
+        return {passage.doc_id: passage.title for passage in passages}
+
+    @cached_property
+    def _ids_of(self) -> Mapping[str, Sequence[str]]:
+        ids = defaultdict[str, list[str]](list)
+        for doc_id, title in self._title_of.items():
+            ids[title].append(doc_id)
+        return ids
 
     def _sent(
         self, name: str, number: int, asked: Asked, clues: Mapping[str, Clue | None], found: _Found
@@ -114,6 +143,8 @@ class Runner:
                     find=lambda wording: self._find(name, wording, found),
                     kind=index.kind,
                     vocabulary=index.vocabulary,
+                    index_id=index.index_id,
+                    certificate=self.certificates.get(name, BUILT_IN),
                     query_weight=self.query_weight,
                 )
             )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any, Final
 
 from pss_integrations.errors import InvalidInput
@@ -17,6 +18,7 @@ from pss_integrations.evaluation.pss320 import Benchmark
 from pss_integrations.evaluation.pss320_audit import audit
 from pss_integrations.evaluation.pss320_facts import Split
 from pss_integrations.evaluation.record import Family, RunRecord, SessionRecord
+from pss_integrations.evaluation.routed import EVERYBODY
 from pss_integrations.evaluation.runner import Runner, Tell
 from pss_integrations.evaluation.subjects import (
     Subject,
@@ -28,8 +30,9 @@ from pss_integrations.evaluation.subjects import (
 from pss_integrations.protocols import Embedder
 from pss_integrations.retrieval import BM25Index, ChromaIndex
 from pss_integrations.retrieval.index import PassageIndex
+from pss_integrations.routing import Certificate
 from pss_integrations.states.history_targets import HistoryTargets
-from pss_integrations.types import Passage, Role
+from pss_integrations.types import Passage
 
 SearcherFactory = Callable[[Sequence[Passage]], PassageIndex]
 
@@ -39,7 +42,6 @@ _DEVELOPMENT_SESSIONS: Final[Mapping[str, int]] = {"dstc11": 60}
 _QUICK_STATES: Final = ("correct", "matched_wrong", "shuffled", "zero")
 _RECORD_STATES: Final = ("correct", "matched_wrong")
 _RECORDED_STATES: Final = ("correct", "history_targets", "matched_wrong", "shuffled", "zero")
-_EVERYBODY: Final[frozenset[Role]] = frozenset({"user", "system", "assistant"})
 
 _CAUSAL: Final = Family(
     question="Does the right state help, and neither a wrong nor a shuffled one?",
@@ -120,14 +122,19 @@ class Setup:
         indexes: Mapping[str, PassageIndex],
         arms: Sequence[str],
         history: HistoryTargets,
+        certificates: Mapping[str, Certificate] = MappingProxyType({}),
     ) -> list[SessionRecord]:
-        """Run arms, by name, over subjects."""
+        """Run arms, by name, over subjects.
+
+        :param certificates: As for :class:`~pss_integrations.evaluation.runner.Runner`.
+        """
         runner = Runner(
             cast=Cast(subjects, self.source, history),
             arms=[ARMS[name] for name in arms],
             searchers=indexes,
             count_tokens=self.source.count_tokens,
             query_weight=self.query_weight,
+            certificates=certificates,
         )
         return runner.run(self.tell)
 
@@ -223,7 +230,7 @@ def run_recorded(
     :param k: Cut-off of the primary metric, Recall.
     :param every_state: Also the states without a vocabulary and the deliberately wrong ones.
     """
-    guessing = HistoryTargets(trusted_roles=_EVERYBODY)
+    guessing = HistoryTargets(trusted_roles=EVERYBODY)
     indexes = setup.index(data.passages)
     vocabulary = next(iter(indexes.values())).vocabulary
     count = sessions or _DEVELOPMENT_SESSIONS.get(data.name, len(data.sessions))
@@ -234,7 +241,7 @@ def run_recorded(
     arms = _arms_of((_RECORDED_STATES if every_state else ("correct",)) if states else ())
     found = setup.run(subjects, indexes, arms, guessing)
     digest = sha256("\n".join(map(repr, (*data.sessions, len(data.passages)))).encode()).hexdigest()
-    config = {"data": digest, "sessions": len(subjects), "states": states, "trusted_roles": sorted(_EVERYBODY)}
+    config = {"data": digest, "sessions": len(subjects), "states": states, "trusted_roles": sorted(EVERYBODY)}
     return setup.record(
         data.name, found, RECORDED_FAMILIES, arms, metric="Recall", k=k, focus=_NEEDS_HISTORY, config=config
     )

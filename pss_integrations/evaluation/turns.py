@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pss_integrations.evaluation.subjects import Asked, Subject
+from pss_integrations.routing import BUILT_IN, Certificate
 from pss_integrations.routing.wording import Wording
 from pss_integrations.types import Clue, Hit, SearcherKind
 from pss_integrations.vocabulary import Vocabulary
@@ -25,6 +26,8 @@ class Turn:
     :param find: Searches.
     :param kind: What the searcher compares.
     :param vocabulary: What its passages name.
+    :param index_id: What tells it from every other searcher.
+    :param certificate: What the guard decides by.
     :param query_weight: How much the query weighs against what is appended to it, where an arm does not say.
     """
 
@@ -35,6 +38,8 @@ class Turn:
     find: Find
     kind: SearcherKind = "unknown"
     vocabulary: Vocabulary | None = None
+    index_id: str | None = None
+    certificate: Certificate = BUILT_IN
     query_weight: float = 1.0
 
     @property

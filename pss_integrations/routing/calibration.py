@@ -18,7 +18,7 @@ from typing import Any, Generic, Unpack
 import numpy as np
 
 from pss_integrations.errors import InvalidInput
-from pss_integrations.protocols import ClueReader
+from pss_integrations.protocols import BatchClueReader, ClueReader
 from pss_integrations.routing.action_model import ActionModel, cross_fitted_scores, fit
 from pss_integrations.routing.certificate import BUILT_IN, Binding, Certificate, NullCount
 from pss_integrations.routing.features import TOP
@@ -43,6 +43,7 @@ from pss_integrations.types import DocumentT, Hit, Message, SessionKey
 LEAST_GAINS = 20
 """In so many sessions has something to be gained before an action model is fitted."""
 _TARGETS = 64  # built of a session, to take the requests from
+_AHEAD = 32  # requests are read at once
 _UNSUPPORTED = 5  # per cent of the requests that gain and may still count as unsupported
 
 Sessions = Iterable[tuple[SessionKey | None, Sequence[Message]]]
@@ -146,13 +147,18 @@ def calibrate(
     builder = builder or HistoryTargets(vocabulary=options.get("vocabulary"), max_targets=_TARGETS)
     plan = PLANS[options.get("kind", "unknown")]
     fixed = options.get("query_weight")
-    asking = _Asking(router, search, hit, lambda clue: fixed or plan.weight("pss", clue))
+    asking = _Asking(
+        router,
+        search,
+        hit,
+        weigh=lambda clue: fixed or plan.weight("pss", clue),
+        read_ahead=reads.read_batch if isinstance(reads, BatchClueReader) else _nothing,
+    )
     for done, (key, messages) in enumerate(usable, start=1):
         asking.ask_session(AskedSession.of(key, messages, builder, taught(key) if taught and key else ()), texts)
         if progress:
             progress(done, len(usable))
-    for one, query in named_elsewhere(asking.sessions):
-        asking.ask(NAMED_ELSEWHERE, one, query)
+    asking.ask_of_others([*named_elsewhere(asking.sessions)])
     counts = _counts(asking.asked, texts)
     needs = {kind: LEAST_GAINS if kind == POSITIVE else needed for kind in counts}
     missing = {kind: needs[kind] - count for kind, count in counts.items() if count < needs[kind]}
@@ -179,6 +185,7 @@ class _Asking(Generic[DocumentT]):
     search: Search
     hit: Callable[[DocumentT], Hit]
     weigh: Callable[[str], float]
+    read_ahead: Callable[[Sequence[tuple[SessionKey, str]]], object]
     sessions: list[AskedSession] = field(default_factory=list[AskedSession])
     asked: list[_Asked] = field(default_factory=list[_Asked])
 
@@ -187,11 +194,20 @@ class _Asking(Generic[DocumentT]):
         if not session.requests:
             return
         self.sessions.append(session)
+        queries = [*(own.query for own in session.requests), *(left[-1] for left in texts.values() if left)]
+        self._read_ahead((session, query) for query in queries)
         for own in session.requests:
             self.ask(POSITIVE, session, own.query, own.clue, own.messages)
         for kind, left in texts.items():
             if left and self.ask(kind, session, left[-1]):
                 left.pop()
+
+    def ask_of_others(self, requests: Sequence[tuple[AskedSession, str]]) -> None:
+        """Ask sessions the requests of others."""
+        for some in (requests[at : at + _AHEAD] for at in range(0, len(requests), _AHEAD)):
+            self._read_ahead(some)
+            for session, query in some:
+                self.ask(NAMED_ELSEWHERE, session, query)
 
     def ask(
         self,
@@ -213,6 +229,9 @@ class _Asking(Generic[DocumentT]):
             ]
             self.asked.append(_Asked(kind, session.name, candidates, gains))
         return bool(candidates)
+
+    def _read_ahead(self, requests: Iterable[tuple[AskedSession, str]]) -> None:
+        self.read_ahead([(session.key, query) for session, query in requests if session.key])
 
     def _ids(self, documents: Iterable[DocumentT]) -> set[str]:
         return {self.hit(document).doc_id for document in [*documents][:TOP]}
@@ -303,6 +322,10 @@ def _engine_of(reader: ClueReader | None, keys: Iterable[SessionKey]) -> str | N
             "calibrate on the sessions of one"
         )
     return next(iter(engines), None)
+
+
+def _nothing(requests: Sequence[tuple[SessionKey, str]]) -> None:
+    """A reader that reads one by one gains nothing by reading ahead."""
 
 
 def _unscored(document: DocumentT, score: float) -> DocumentT:

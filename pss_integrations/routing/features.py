@@ -60,7 +60,6 @@ class Features:
     :param least_logprob: That of its least sure token.
     :param agreement: Share of the clue's tokens that the session is known to have said; 1 for a card.
     :param behind: Messages since the compile; 0 where that is not known.
-    :param decoy_rank: Rank of the session's own state among states of others; 0 if that was not asked.
     """
 
     words: float
@@ -81,7 +80,6 @@ class Features:
     least_logprob: float = 0.0
     agreement: float = 1.0
     behind: float = 0.0
-    decoy_rank: float = 0.0
 
     def to_dict(self) -> dict[str, float]:
         """Return the numbers by name."""

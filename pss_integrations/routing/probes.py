@@ -94,15 +94,25 @@ def shuffled_nulls(texts_by_kind: Mapping[str, Iterable[str]]) -> dict[str, list
 def named_elsewhere(sessions: Iterable[AskedSession]) -> Iterator[tuple[AskedSession, str]]:
     """Yield for each session a request of another one, which no third one gets, as long as there is one."""
     known = [*sessions]
-    left = {other.name: spelled for other in known if (spelled := _spelled_out(other))}
+    left = {other.name: spelled for other in known if (spelled := spelled_out(other))}
     for session in known:
-        said = {token for message in session.messages for token in tokenize(message.text)}
         for other, (query, clue) in left.items():
-            # Titles share words: "Rosewood Inn" is not named where "Alder Inn" is.
-            if other != session.name and not said.issuperset(tokenize(clue)):
+            if other != session.name and not is_named_in(session.messages, clue):
                 yield session, query
                 del left[other]
                 break
+
+
+def spelled_out(session: AskedSession) -> tuple[str, str] | None:
+    """Return a request that names what it is about, and what that is; ``None`` if the session has none."""
+    spelled = ((f"{one.clue}: {one.query}", one.clue) for one in session.requests)
+    return next((both for both in spelled if _passes_rules(both[0])), None)
+
+
+def is_named_in(messages: Sequence[Message], clue: str) -> bool:
+    """Whether a session said every word of a clue: "Rosewood Inn" is not named where "Alder Inn" is."""
+    said = {token for message in messages for token in tokenize(message.text)}
+    return said.issuperset(tokenize(clue))
 
 
 def _questions(name: str, messages: Sequence[Message], builder: TargetBuilder) -> Iterator[Request]:
@@ -118,12 +128,6 @@ def _targets(name: str, messages: Sequence[Message], builder: TargetBuilder, tau
     asked = [target for target in builder.build(messages) if _passes_rules(target.request)]
     asked.sort(key=lambda target: (folded(target.request) in known, _chance(name, target.request)))
     return [Request(target.request, target.clue, messages) for target in asked]
-
-
-def _spelled_out(session: AskedSession) -> tuple[str, str] | None:
-    """Return a request that names what it is about, and what that is."""
-    spelled = ((f"{one.clue}: {one.query}", one.clue) for one in session.requests)
-    return next((both for both in spelled if _passes_rules(both[0])), None)
 
 
 def _shuffled(kind: str, texts: Iterable[str]) -> list[str]:

@@ -135,7 +135,7 @@ def test_a_report_shows_arms_comparisons_guard_and_paper(tmp_path: Path) -> None
     assert "| correct/append | 0.750 [" in text
     assert "| bm25 | raw | +0.750 [" in text
     assert "Joint rule: bm25: better than every one." in text
-    assert "| activation, null | 0.833 |" in text
+    assert "| null | 6 | 0.833 | 0.991 |" in text
     assert "| the same appended to the query (here BM25) | V.1 | 0.501 | 0.750 |" in text
     assert "(6 sessions, 12 probes)" in text
     assert "| correct | 6 | 4 | 10 | 1.5 | 6 |" in text

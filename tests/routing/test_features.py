@@ -40,7 +40,7 @@ def test_what_a_query_alone_tells(query: str, expected: dict[str, float]) -> Non
 def test_what_is_not_observed_yet_is_at_rest() -> None:
     said = observed.of_query("x").to_dict()
     assert said["agreement"] == 1.0
-    assert not any(said[name] for name in ("coverage", "support", "logprob", "behind", "decoy_rank", "overlap"))
+    assert not any(said[name] for name in ("coverage", "support", "logprob", "behind", "overlap"))
 
 
 def test_the_raw_search_tells_how_much_of_the_query_one_hit_holds() -> None:
@@ -118,7 +118,7 @@ def test_a_clue_tells_how_sure_it_is_and_whether_the_session_said_so() -> None:
 
 
 HITS = st.lists(st.builds(Hit, st.builds(Passage, st.text(max_size=2), st.text()), st.floats()), max_size=7)
-COUNTS = {"words", "scope", "added", "behind", "decoy_rank", "logprob", "least_logprob"}
+COUNTS = {"words", "scope", "added", "behind", "logprob", "least_logprob"}
 
 
 @given(st.text(), st.text(), HITS, HITS, st.none() | st.just(Vocabulary.from_passages([Passage("a", "x y z")])))
