@@ -1,36 +1,39 @@
 """The README's examples run as they stand, on real weights, one after the other."""
 
-import gc
 import re
-import shlex
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
-from belief_chats import ScriptedChatModel
-from belief_llms import ScriptedLLM
-from typer.testing import CliRunner
+from pages import README, blocks, check_session, prose
 
-from pss_integrations import cli
-from pss_integrations.loaders import load_fields
-
-README = Path(__file__).parents[1] / "README.md"
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-
-
-def test_session_fields_are_as_shown(tmp_path: Path) -> None:
-    (tmp_path / "fields.json").write_text(blocks("json")[0], encoding="utf-8")
-    fields = load_fields(tmp_path / "fields.json")
-    assert (fields.project, fields.archived["version"], fields.other["owner"]) == ("Heron", "v1.9.0", "Mira Okafor")
+from pss_integrations import BM25Index, demo
+from pss_integrations.evaluation.metrics import all_recall_at_k
 
 
 def test_set_up_is_two_lines() -> None:
-    lines = [line for block in blocks("bash") for line in block.splitlines() if line.startswith("python3 -m venv")]
-    assert [line.rpartition("/")[2] for line in lines] == ["pssi demo", "pytest"]
+    lines = [line for block in blocks(README, "bash") for line in block.splitlines()]
+    set_up = [line for line in lines if line.startswith("python3 -m venv")]
+    assert [line.rpartition("/")[2] for line in set_up] == ["pssi demo", "pytest"]
+
+
+def test_first_table_is_what_the_demo_finds() -> None:
+    """The clues are those that a state wrote; what query and clue find needs no weights."""
+    index, questions = BM25Index(demo.demo_pool()), {one.query: one for one in demo.demo_questions()}
+    rows = re.findall(r"^\| (.+) \| (.+) \| (.+) \| (.*\*\*.+)\*\* \|$", prose(README), re.MULTILINE)
+    shown = [row for row in rows if row[0] in questions]
+    assert len(shown) == 3
+    for query, raw, clue, found in shown:
+        evidence = questions[query].evidence
+        plain, clued = index.search(query, 4), index.search_expanded(query, clue, 4)
+        *others, answer = re.split(r"(?:; )?\*\*", found)
+        titles = [*filter(None, others), answer]
+        assert plain[0].passage.title == raw
+        assert [hit.passage.title for hit in clued][: len(titles)] == titles
+        assert all_recall_at_k([hit.doc_id for hit in plain], evidence, 4) == 0.0
+        assert all_recall_at_k([hit.doc_id for hit in clued], evidence, 4) == 1.0
+        assert clued[len(titles) - 1].doc_id in frozenset().union(*evidence)
 
 
 @pytest.mark.weights
@@ -58,7 +61,7 @@ def test_python_examples_run(
 
     monkeypatch.setenv("PSS_HOME", str(tmp_path))
     monkeypatch.setattr(Settings, "_llm", MockLLM())
-    compile_it, langchain, llama_index = blocks("python")[:3]
+    compile_it, langchain, llama_index = blocks(README, "python")
     scope: dict[str, Any] = {}
     exec(compile_it, scope)
     assert "ckpt-1177" in capsys.readouterr().out
@@ -71,36 +74,9 @@ def test_python_examples_run(
     assert ["v1.9.0" in query for query in searched] == [False, True] * 2
 
 
-# LlamaIndex's own memory leaves its database in memory open.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_belief_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fresh session knows what another one settled, in both frameworks."""
-    agent, engine = blocks("python")[3:]
-    monkeypatch.chdir(tmp_path)
-    model, llm = ScriptedChatModel(answers=["Noted.", "In invoices."]), ScriptedLLM(answers=["Noted.", "1 GB."])
-    with_agent: dict[str, Any] = {"your_model": model}
-    with_engine: dict[str, Any] = {"your_llm": llm}
-    exec(agent, with_agent)
-    exec(engine, with_engine)
-    assert "Postgres" in model.system
-    assert any("<pss-beliefs>" in text and "Valkey" in text for _, text in llm.seen)
-    for memory in (with_agent["memory"], with_engine["beliefs"]):
-        memory.close()
-        memory.store.close()
-    with_engine.clear()
-    gc.collect()
-
-
 def test_belief_commands_print_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (shown,) = blocks("console")
+    (shown,) = blocks(README, "console")
     monkeypatch.setenv("PSS_HOME", str(tmp_path))
     monkeypatch.setenv("PSS_PRINCIPAL", "user:ada")
     monkeypatch.setenv("COLUMNS", "200")
-    printed = [
-        CliRunner().invoke(cli.app, shlex.split(line)[2:]).stdout
-        for line in shown.splitlines()
-        if line.startswith("$ pssi")
-    ]
-    said = "\n".join(line for line in shown.splitlines() if not line.startswith("$"))
-    ids = re.compile(r"\b[0-9a-f]{8}\b")
-    assert [line.rstrip() for line in ids.sub("ID", "".join(printed)).splitlines()] == ids.sub("ID", said).splitlines()
+    check_session(shown)
