@@ -8,6 +8,7 @@ background items are run together where they fit.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Generator, Sequence
@@ -60,6 +61,7 @@ class Scheduler:
         self._wake = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
+        self._process = os.getpid()
 
     def submit(self, work: Work[ResultT], *, urgent: bool) -> Future[ResultT]:
         """Queue work; the future can be cancelled until the work is done.
@@ -67,13 +69,20 @@ class Scheduler:
         :param work: A generator; its return value becomes the future's result.
         :param urgent: Whether it goes before background work, between two steps of it.
         :raises ManagerClosed: If the scheduler was closed.
+        :raises StateError: If the process is a fork of the one whose thread this is.
         """
+        if self._was_forked():
+            raise StateError(
+                "this state manager was used before the process was forked, and its thread stayed behind: make a "
+                "StateManager in each process"
+            )
         future: Future[ResultT] = Future()
         with self._wake:
             if self._closed:
                 raise ManagerClosed("the state manager was closed; make a new one")
             (self._urgent if urgent else self._background).append(_Item(work, future))
             if self._thread is None:
+                self._process = os.getpid()
                 self._thread = threading.Thread(target=self._run, name="pss-scheduler", daemon=True)
                 self._thread.start()
             self._wake.notify()
@@ -106,6 +115,8 @@ class Scheduler:
 
     def close(self) -> None:
         """Cancel what is queued, let the running step end, and stop the thread."""
+        if self._was_forked():  # what is queued is the other process's, and so may be the lock
+            return
         with self._wake:
             self._closed = True
             items = [*self._urgent, *self._background]
@@ -114,6 +125,9 @@ class Scheduler:
             item.future.cancel()
         if self._thread is not None and threading.current_thread() is not self._thread:
             self._thread.join()
+
+    def _was_forked(self) -> bool:
+        return self._thread is not None and self._process != os.getpid()
 
     def _run(self) -> None:
         while self._go_on():  # in a frame of its own: while it waits, the thread holds nothing of what it did last

@@ -1,3 +1,4 @@
+import os
 import threading
 from collections.abc import Generator, Sequence
 
@@ -150,4 +151,22 @@ def test_waiting_inside_the_thread_is_an_error_and_no_deadlock() -> None:
 
     with pytest.raises(StateError, match="progress callback"):
         scheduler.wait(scheduler.submit(inner(), urgent=False))
+    scheduler.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no processes")
+@pytest.mark.parametrize("used", [True, False])
+def test_a_forked_process_is_told_to_make_a_manager_of_its_own(used: bool) -> None:
+    scheduler = Scheduler()
+    if used:
+        scheduler.wait(scheduler.submit(steps([], "u", 1), urgent=True))
+    child = os.fork()
+    if child == 0:
+        try:
+            said = scheduler.wait(scheduler.submit(steps([], "u", 1), urgent=True))
+        except StateError as error:
+            said = str(error)
+        scheduler.close()
+        os._exit(0 if ("in each process" in said) == used else 1)
+    assert os.waitpid(child, 0)[1] == 0
     scheduler.close()
