@@ -48,7 +48,9 @@ def calibrate(
     trust: Annotated[
         list[str] | None,
         typer.Option(
-            "--trust", metavar="ROLE", help="Take names from messages of this role, too, besides user and system."
+            "--trust",
+            metavar="ROLE",
+            help="Take names from this role's messages, too, besides user and system; so must the router's cards.",
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="Where the certificate is written.")] = Path("certificate.json"),
@@ -117,10 +119,13 @@ def _calibrated(
     k: int,
     limits: tuple[float, float],
 ) -> Calibration:
+    from pss_integrations.routing import SessionCards
     from pss_integrations.routing.calibration import calibrate as calibrate_guard
     from pss_integrations.routing.searching import find, router_options
     from pss_integrations.states.history_targets import HistoryTargets
     from pss_integrations.states.targets import DEFAULT_TRUSTED_ROLES
+
+    trusted = DEFAULT_TRUSTED_ROLES | cast("set[Role]", set(trust))
 
     def taught(key: SessionKey) -> Collection[str]:
         return [request for request, *_ in states.info(key).targets.kept] if states and states.has_state(key) else ()
@@ -132,16 +137,12 @@ def _calibrated(
             states,
             lambda wording, _: find(index, wording, k),
             hit=lambda hit: cast("Hit", hit),
-            builder=HistoryTargets(
-                trusted_roles=DEFAULT_TRUSTED_ROLES | cast("set[Role]", set(trust)),
-                vocabulary=index.vocabulary,
-                max_targets=_TARGETS,
-            ),
+            builder=HistoryTargets(trusted_roles=trusted, vocabulary=index.vocabulary, max_targets=_TARGETS),
             taught=taught,
             max_activation=limits[0],
             confidence=limits[1],
             progress=lambda done, total: bars.update(task, completed=done, total=total),
-            **router_options(index, {"routes": routes}),
+            **router_options(index, {"routes": routes, "cards": SessionCards(index.vocabulary, trusted_roles=trusted)}),
         )
 
 
