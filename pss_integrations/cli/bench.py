@@ -142,6 +142,30 @@ def routing(quick: Quick = False, as_json: Json = False) -> None:
     _print(bench_routing(quick=quick, tell=say), as_json)
 
 
+@app.command()
+def loop(
+    quick: Quick = False,
+    backbone: Backbone = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    as_json: Json = False,
+) -> None:
+    """Time how late a tick of the event loop comes while the package compiles, reads, recalls, observes and routes."""
+    from pss_integrations.cli import bench_faces
+    from pss_integrations.evaluation.bench_loop import bench_loop
+
+    faces = {"langchain": bench_faces.langchain, "llama_index": bench_faces.llama_index}
+    _print(bench_loop(_loader(backbone, device, dtype), faces, quick=quick, tell=say), as_json)
+
+
+@app.command()
+def imports(quick: Quick = False, as_json: Json = False) -> None:
+    """Time imports of the package and its parts in fresh interpreters, and name the heavy packages they bring along."""
+    from pss_integrations.evaluation.bench_imports import bench_imports
+
+    _print(bench_imports(quick=quick, tell=say), as_json)
+
+
 @app.command("paper-shapes")
 def paper_shapes(
     quick: Quick = False,

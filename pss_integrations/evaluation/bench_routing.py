@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
-from typing import Any
+from itertools import chain, count, islice
+from typing import Any, Final
 
 from pss_integrations.evaluation import pss320
 from pss_integrations.evaluation.bench import SEED, Tell, Timing, timed
@@ -17,7 +17,8 @@ from pss_integrations.routing.searching import find, router_options
 from pss_integrations.routing.wording import Wording
 from pss_integrations.types import Clue, Hit, Passage, Route
 
-_PASSAGES, _K, _SELF_CONTAINED = 10_000, 10, "How is retry_limit set in Kestrel v2.4?"
+PASSAGES: Final = 10_000
+_K, _SELF_CONTAINED = 10, "How is retry_limit set in Kestrel v2.4?"
 
 
 def bench_routing(*, quick: bool, tell: Tell) -> dict[str, Any]:
@@ -27,11 +28,9 @@ def bench_routing(*, quick: bool, tell: Tell) -> dict[str, Any]:
     :return: Milliseconds without searching and reading: ``overhead_ms`` of a whole decision, ``raw_ms`` of one that the
         query alone decides. ``searches`` and ``reads`` are means for a query of the former.
     """
-    tell(f"indexing {_PASSAGES:,} passages")
+    tell(f"indexing {PASSAGES:,} passages")
     benchmark = pss320.generate(320, seed=SEED)
-    copies = (replace(one, doc_id=f"{copy}/{one.doc_id}") for copy in range(6) for one in benchmark.passages)
-    index = BM25Index([passage for passage, _ in zip(copies, range(_PASSAGES), strict=False)])
-    _ = index.vocabulary
+    index = many_passages(benchmark.passages)
     sessions = benchmark.sessions[: 8 if quick else 32]
     tell(f"routing the questions of {len(sessions)} sessions")
     routed = [_Timed(index, session) for session in sessions]
@@ -45,6 +44,14 @@ def bench_routing(*, quick: bool, tell: Tell) -> dict[str, Any]:
         "searches": round(searches, 2),
         "reads": round(reads, 2),
     }
+
+
+def many_passages(passages: Sequence[Passage]) -> BM25Index:
+    """An index of 10,000 passages, of which several have the same text, with its vocabulary."""
+    copies = (replace(one, doc_id=f"{copy}/{one.doc_id}") for copy in count() for one in passages)
+    index = BM25Index(islice(copies, PASSAGES))
+    _ = index.vocabulary
+    return index
 
 
 class _Timed(ReadBefore):

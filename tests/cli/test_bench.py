@@ -37,7 +37,7 @@ def test_a_plot_without_a_place_is_refused_before_the_backbone_is_loaded(
     assert "must end in .svg" in json.loads(run.stdout)["error"]["message"]
 
 
-@pytest.mark.parametrize("command", ["compile", "curves", "read", "rewriting", "concurrency"])
+@pytest.mark.parametrize("command", ["compile", "curves", "read", "rewriting", "concurrency", "loop"])
 def test_a_missing_backbone_is_said(pssi: Run, tmp_path: Path, command: str) -> None:
     run = pssi("bench", command, "--backbone", tmp_path / "none", "--json")
     assert run.exit_code == 1
@@ -47,3 +47,17 @@ def test_a_missing_backbone_is_said(pssi: Run, tmp_path: Path, command: str) -> 
 def test_the_paper_s_shapes_are_said_to_be_unmeasured(pssi: Run) -> None:
     assert "Not measured yet" in pssi("bench", "paper-shapes", "--help").stdout
     assert pssi("bench", "paper-shapes", "--layers", 0).exit_code == 2
+
+
+def test_imports_are_timed_and_the_package_brings_nothing_along(pssi: Run) -> None:
+    run = pssi("bench", "imports", "--quick", "--json")
+    assert run.exit_code == 0, run.output
+    assert json.loads(run.stdout)["package"]["heavy"] == []
+
+
+def test_the_loop_is_watched_in_both_faces(pssi: Run, backbone_with_words: Path) -> None:
+    run = pssi("bench", "loop", "--quick", "--json", "--dtype", "float32", "--backbone", backbone_with_words)
+    assert run.exit_code == 0, run.output
+    found = json.loads(run.stdout)
+    assert all(found[face]["worst_ms"] >= found[face]["p99_ms"] for face in ("langchain", "llama_index"))
+    assert "the loop during: llama index" in run.stderr
