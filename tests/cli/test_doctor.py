@@ -37,7 +37,7 @@ def test_what_is_missing_comes_with_what_mends_it(pssi: Run, tmp_path: Path) -> 
     assert told["weights"] == "not fetched"
     assert [problem["mend"].split("  ")[0] for problem in told["problems"]] == ["pssi models fetch"]
     assert told["extras"]["states"]["torch"] == version("torch")
-    assert told["extras"]["langchain"] == {"langchain-core": version("langchain-core")}
+    assert told["extras"]["langchain"] == {name: version(name) for name in ("langchain-core", "langsmith")}
     assert told["compute"]["device"] in ("cpu", "cuda", "mps")
     assert told["directories"]["home"]["path"] == str(tmp_path / "home")
     assert told["directories"]["cache"] == {
