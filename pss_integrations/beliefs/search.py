@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,8 +15,6 @@ from pss_integrations.beliefs.names import name_key
 from pss_integrations.beliefs.query import clean_query
 from pss_integrations.beliefs.records import Records
 from pss_integrations.beliefs.schema import Belief
-
-_STEP = 50  # beliefs
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +64,10 @@ class PrincipalIndex:
         if seq <= self._seq:
             return
         if self._seq == 0:
-            changed = list[Belief]()
-            for belief in _collected_by_steps(records.page(live=True, scopes=None, after=None, limit=None)):
-                self._add(belief)
-                changed.append(belief)
+            with _uncollected():
+                changed = [*records.page(live=True, scopes=None, after=None, limit=None)]
+                for belief in changed:
+                    self._add(belief)
             self._heirs = records.heirs()
         else:
             changed = self._exchange(records, sorted(records.log.changed_since(self._seq)))
@@ -155,23 +154,22 @@ class PrincipalIndex:
                 del self._scopes[scope]
 
 
-def _collected_by_steps(beliefs: Iterable[Belief]) -> Iterator[Belief]:
-    """Go through beliefs that are kept, and look through what was made of them once, a few at a time.
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Without garbage collection, which would look through all that is being built again and again.
 
-    By itself, garbage collection would look through all of it again and again, or once for long, and whoever needs the
-    interpreter meanwhile waits: an event loop too.
+    Nor is it looked through at once when all is built: every thread would be held up meanwhile, an event loop too.
     """
     if not gc.isenabled():
-        yield from beliefs
+        yield
         return
     gc.disable()
     try:
-        for number, belief in enumerate(beliefs, start=1):
-            yield belief
-            if number % _STEP == 0:
-                gc.collect(1)
+        yield
     finally:
-        gc.collect(1)
+        if not gc.get_freeze_count():  # else somebody wants what he froze to stay so
+            gc.freeze()  # and back: what was built counts as old from here on
+            gc.unfreeze()
         gc.enable()
 
 

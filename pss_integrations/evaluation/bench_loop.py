@@ -46,9 +46,9 @@ class Sizes:
     :param queries: Queries of each part, and observed conversations.
     """
 
-    repeats: int = 5
+    repeats: int = 3
     beliefs: int = 10_000
-    queries: int = 50
+    queries: int = 20
 
 
 QUICK: Final = Sizes(repeats=2, beliefs=1_000, queries=10)
