@@ -4,8 +4,9 @@ The names below are loaded when they are first used, so importing the package lo
 The faces are :mod:`pss_integrations.langchain` and :mod:`pss_integrations.llama_index`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pss_integrations.lazy import lazily
 
 if TYPE_CHECKING:
     from pss_integrations.beliefs import BeliefMemory, BeliefStore, NewBelief, Principal
@@ -44,11 +45,7 @@ __all__ = [
     "pss_session",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazily(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -4,11 +4,11 @@ The names of the belief memory and the middlewares are loaded when they are firs
 package ``langchain`` as well.
 """
 
-from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pss_integrations.errors import MissingExtra
+from pss_integrations.lazy import lazily
 
 if find_spec("langchain_core") is None:
     raise MissingExtra("langchain", "langchain_core")
@@ -50,11 +50,7 @@ __all__ = [
     "to_messages",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazily(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -3,11 +3,11 @@
 The names of the belief memory, and those of memories that compile, are loaded when they are first used.
 """
 
-from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pss_integrations.errors import MissingExtra
+from pss_integrations.lazy import lazily
 
 if find_spec("llama_index") is None or find_spec("llama_index.core") is None:
     raise MissingExtra("llama-index", "llama_index.core")
@@ -53,11 +53,7 @@ __all__ = [
     "to_messages",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazily(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -3,9 +3,9 @@
 Indexes and embedders are loaded when they are first used: they need numpy, and bm25s, chromadb or torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pss_integrations.lazy import lazily
 from pss_integrations.retrieval.fusion import reciprocal_rank_fusion
 
 if TYPE_CHECKING:
@@ -23,8 +23,4 @@ _HOMES = {
 
 __all__ = ["BM25Index", "ChromaIndex", "TransformerEmbedder", "as_embedder", "reciprocal_rank_fusion"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazily(__name__, _HOMES)

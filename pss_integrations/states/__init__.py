@@ -3,8 +3,9 @@
 The names below are loaded when they are first used: who makes cards needs nothing but a few words of this package.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pss_integrations.lazy import lazily
 
 if TYPE_CHECKING:
     from pss_integrations.states.config import CompileConfig, StateConfig
@@ -51,11 +52,7 @@ __all__ = [
     "TargetBuilder",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazily(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
