@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pss_integrations.cli.chats import Chat, load_chats
-from pss_integrations.cli.options import Device, Dtype, Home, Json, StateBackbone, UserId
+from pss_integrations.cli.options import Device, Dtype, Home, Json, StateBackbone, UserId, trusted_roles
 from pss_integrations.cli.output import print_json, print_pairs, print_table, progress_bars, say
 from pss_integrations.cli.routing import (
     Chats,
@@ -23,7 +23,7 @@ from pss_integrations.cli.routing import (
     said_of_all,
 )
 from pss_integrations.errors import InvalidInput, MissingExtra
-from pss_integrations.types import Hit, Role, Route, SessionKey
+from pss_integrations.types import Hit, Route, SessionKey
 
 if TYPE_CHECKING:
     from pss_integrations.retrieval.index import PassageIndex
@@ -123,9 +123,8 @@ def _calibrated(
     from pss_integrations.routing.calibration import calibrate as calibrate_guard
     from pss_integrations.routing.searching import find, router_options
     from pss_integrations.states.history_targets import HistoryTargets
-    from pss_integrations.states.targets import DEFAULT_TRUSTED_ROLES
 
-    trusted = DEFAULT_TRUSTED_ROLES | cast("set[Role]", set(trust))
+    trusted = trusted_roles(trust)
 
     def taught(key: SessionKey) -> Collection[str]:
         return [request for request, *_ in states.info(key).targets.kept] if states and states.has_state(key) else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,14 +20,16 @@ from pss_integrations.cli.options import (
     NoUser,
     SessionId,
     StateBackbone,
+    Trust,
     UserId,
     fetch_weights,
     reading_manager,
     session_key,
+    trusted_roles,
 )
 from pss_integrations.cli.output import compile_bar, print_json, print_pairs, progress_bars
 from pss_integrations.cli.states import description, summary
-from pss_integrations.types import Role, SessionKey
+from pss_integrations.types import SessionKey
 
 if TYPE_CHECKING:
     from pss_integrations.states import StateConfig
@@ -51,12 +53,7 @@ def compile_session(
     targets: Annotated[
         Path | None, typer.Option("--targets", help="Clue targets of your own, one JSON object a line.")
     ] = None,
-    trust: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--trust", metavar="ROLE", help="Let this role make clue targets, besides user and system; repeatable."
-        ),
-    ] = None,
+    trust: Trust = None,
     warm: Annotated[
         bool, typer.Option("--warm", help="Go on from the current state; SESSION holds all messages so far.")
     ] = False,
@@ -132,7 +129,6 @@ def read(
 def _targets(fields: Path | None, targets: Path | None, trust: list[str] | None) -> Targets:
     from pss_integrations.states.field_targets import FieldTargets
     from pss_integrations.states.history_targets import HistoryTargets
-    from pss_integrations.states.targets import DEFAULT_TRUSTED_ROLES
 
     if sum(map(bool, (fields, targets, trust))) > 1:
         raise typer.BadParameter(
@@ -143,7 +139,7 @@ def _targets(fields: Path | None, targets: Path | None, trust: list[str] | None)
         return FieldTargets(loaders.load_fields(fields))
     if targets:
         return loaders.load_targets(targets)
-    return HistoryTargets(trusted_roles=DEFAULT_TRUSTED_ROLES | cast("set[Role]", set(trust or ())))
+    return HistoryTargets(trusted_roles=trusted_roles(trust))
 
 
 def _shape(home: Path | None, key: SessionKey, rank: int | None, layers: int | None, *, warm: bool) -> StateConfig:

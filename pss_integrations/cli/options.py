@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from pss_integrations import weights
 from pss_integrations.cli.output import progress_bars, say
-from pss_integrations.types import SessionKey
+from pss_integrations.types import Role, SessionKey
 
 if TYPE_CHECKING:
     from pss_integrations.states import StateManager
@@ -20,6 +21,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 SessionId = Annotated[str, typer.Option("--session-id", help="Which session; any text.")]
 UserId = Annotated[str | None, typer.Option("--user-id", help="Whose session it is.", show_default=False)]
 NoUser = Annotated[bool, typer.Option("--no-user", help="The session belongs to no user; has to be said.")]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust", metavar="ROLE", help="Let this role make clue targets, besides user and system; repeatable."
+    ),
+]
 Home = Annotated[
     Path | None,
     typer.Option("--home", help="Directory of the states. [default: PSS_HOME, or the user's data directory]"),
@@ -92,3 +99,10 @@ def reading_manager(key: SessionKey, home: Path | None, backbone: str | None, de
         config=CompileConfig(**info.compile),
         **place,
     )
+
+
+def trusted_roles(more: Sequence[str] | None) -> frozenset[Role]:
+    """Return the roles whose messages are trusted by default, and those of ``--trust``."""
+    from pss_integrations.states.targets import DEFAULT_TRUSTED_ROLES
+
+    return DEFAULT_TRUSTED_ROLES | cast("set[Role]", set(more or ()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,14 +17,16 @@ from pss_integrations.cli.options import (
     Dtype,
     Home,
     Json,
+    Trust,
     UserId,
     fetch_weights,
     owner,
+    trusted_roles,
 )
 from pss_integrations.cli.output import print_json, print_table, progress_bars, safe
 from pss_integrations.cli.routing import Chats, NoUser, said_of_all
 from pss_integrations.errors import MissingIdentity
-from pss_integrations.types import Message, Role, SessionKey
+from pss_integrations.types import Message, SessionKey
 
 if TYPE_CHECKING:
     from pss_integrations.states import StateManager, StateUpdate, SyncReport, TargetBuilder
@@ -37,12 +39,7 @@ def sync(
     ] = None,
     user_id: UserId = None,
     no_user: NoUser = False,
-    trust: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--trust", metavar="ROLE", help="Let this role make clue targets, besides user and system; repeatable."
-        ),
-    ] = None,
+    trust: Trust = None,
     keep_diverged: Annotated[
         bool,
         typer.Option("--keep-diverged", help="Keep the state of a session whose earlier messages have changed."),
@@ -59,9 +56,8 @@ def sync(
     What is current is left alone, so a run that was interrupted can be made again.
     """
     from pss_integrations.states import HistoryTargets, StateManager
-    from pss_integrations.states.targets import DEFAULT_TRUSTED_ROLES
 
-    targets = HistoryTargets(trusted_roles=DEFAULT_TRUSTED_ROLES | cast("set[Role]", set(trust or ())))
+    targets = HistoryTargets(trusted_roles=trusted_roles(trust))
     sessions = _named(load_chats(chats, said_of_all(user_id, no_user, session_id)))
     if download and (name := backbone or DEFAULT_MODEL) in weights.MODELS:
         fetch_weights(name)

@@ -14,13 +14,14 @@ from pss_integrations.evaluation.metrics import Ranks, Result
 from pss_integrations.evaluation.record import Family, ProbeRecord, RunRecord
 from pss_integrations.evaluation.statistics import Interval, mean_interval
 
+TITLE_HIT: Final = "Title hit"
 METRICS: Final[Mapping[str, Callable[[Sequence[Ranks], int], list[float]]]] = {
     "All-Recall": lambda ranks, k: [metrics.all_recall(one, k) for one in ranks],
     "Recall": lambda ranks, k: [metrics.recall(one, k) for one in ranks],
     "Hit": lambda ranks, k: [metrics.hit(one, k) for one in ranks],
     "nDCG": lambda ranks, k: metrics.ndcg_at_k(list(map(_as_result, ranks)), k),
     "MRR": lambda ranks, k: metrics.reciprocal_rank(list(map(_as_result, ranks))),
-    "Title hit": lambda ranks, k: [metrics.hit(one, k) for one in ranks],
+    TITLE_HIT: lambda ranks, k: [metrics.hit(one, k) for one in ranks],
 }
 """Metrics of many probes from the ranks of their evidence groups, by name. MRR looks at all that was found; for a title
 hit any document serves that has the title of one that is evidence: another review of the same hotel."""
@@ -71,11 +72,11 @@ def scores(
         (number, probe)
         for number, session in enumerate(record.sessions)
         for probe in session.probes
-        if probe.groups and category in (None, probe.category) and (name != "Title hit" or probe.titles)
+        if probe.groups and category in (None, probe.category) and (name != TITLE_HIT or probe.titles)
     ]
     if not probes:
         raise InvalidInput(f"no probe of category {category!r} has evidence" if category else "no probe has evidence")
-    ranks = [[one.titles[searcher][arm]] if name == "Title hit" else one.ranks[searcher][arm] for _, one in probes]
+    ranks = [[one.titles[searcher][arm]] if name == TITLE_HIT else one.ranks[searcher][arm] for _, one in probes]
     judged = METRICS[name](ranks, k or record.k)
     of_session = defaultdict[int, list[float]](list)
     for (number, _), value in zip(probes, judged, strict=True):
@@ -140,16 +141,22 @@ def categories(record: RunRecord) -> list[str]:
     return list(dict.fromkeys(probe.category for probe in _probes(record) if probe.groups))
 
 
-def activation(record: RunRecord, arm: str, *, answerable: bool, category: str | None = None) -> float | None:
-    """Share of the probes with or without evidence for which an arm searched with more than the query.
+def activations(record: RunRecord, arm: str, category: str | None = None, *, answerable: bool = False) -> Activated:
+    """Count the probes for which an arm searched with more than the query.
 
     :param category: Only probes of this category.
-    :return: ``None`` if there is no such probe.
+    :param answerable: Those with evidence; those without by default.
     """
     asked = [
         probe for probe in _probes(record) if bool(probe.groups) == answerable and category in (None, probe.category)
     ]
-    return sum(arm not in probe.left_alone for probe in asked) / len(asked) if asked else None
+    return Activated(sum(arm not in probe.left_alone for probe in asked), len(asked))
+
+
+def activation(record: RunRecord, arm: str, *, answerable: bool, category: str | None = None) -> float | None:
+    """Share of the probes that :func:`activations` counts; ``None`` if there is no such probe."""
+    found = activations(record, arm, category, answerable=answerable)
+    return found.activated / found.texts if found.texts else None
 
 
 def has_titles(record: RunRecord, category: str | None) -> bool:
@@ -160,12 +167,6 @@ def has_titles(record: RunRecord, category: str | None) -> bool:
 def nulls(record: RunRecord) -> list[str]:
     """Categories without evidence, in the order of their first probe."""
     return list(dict.fromkeys(probe.category for probe in _probes(record) if not probe.groups))
-
-
-def activations(record: RunRecord, arm: str, category: str) -> Activated:
-    """Count the probes of a category without evidence for which an arm searched with more than the query."""
-    asked = [probe for probe in _probes(record) if not probe.groups and probe.category == category]
-    return Activated(sum(arm not in probe.left_alone for probe in asked), len(asked))
 
 
 def retained_recall(raw: float, unguarded: float, guarded: float) -> float | None:

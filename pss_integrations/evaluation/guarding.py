@@ -7,9 +7,10 @@ the requests and the texts of the test are none of those that the certificate wa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from itertools import islice
 from typing import Any, Final
 
 from pss_integrations.errors import InvalidInput, StateNotFound
@@ -23,7 +24,7 @@ from pss_integrations.evaluation.subjects import Asked, Subject, from_pss320
 from pss_integrations.evaluation.suites import POOL, Setup
 from pss_integrations.retrieval.index import PassageIndex
 from pss_integrations.routing.calibration import Calibration, calibrate
-from pss_integrations.routing.probes import NAMED_ELSEWHERE, AskedSession, is_named_in, spelled_out
+from pss_integrations.routing.probes import NAMED_ELSEWHERE, AskedSession, is_named, said_in, spelled_out
 from pss_integrations.routing.searching import find, router_options
 from pss_integrations.states.history_targets import HistoryTargets
 from pss_integrations.types import ROUTES, Clue, Hit, Message, SessionKey
@@ -165,8 +166,8 @@ def with_nulls(
     spelled = [found for one in others if (found := spelled_out(AskedSession.of(one.key, one.messages, builder)))]
     asked = list[Subject]()
     for subject, session in zip(subjects, sessions, strict=True):
-        given = {kind: [text for _, text in zip(range(_NULLS), left, strict=False)] for kind, left in texts.items()}
-        given[NAMED_ELSEWHERE] = list(_requests_of_others(session, spelled))
+        given = {kind: [*islice(left, _NULLS)] for kind, left in texts.items()}
+        given[NAMED_ELSEWHERE] = _requests_of_others(session, spelled)
         nulls = [_null(session, kind, text) for kind, some in given.items() for text in some]
         asked.append(replace(subject, asked=(*subject.asked, *nulls)))
     return asked
@@ -177,10 +178,13 @@ def packaged_nulls() -> dict[str, list[str]]:
     return json.loads(files("pss_integrations.evaluation").joinpath("nulls.json").read_text(encoding="utf-8"))
 
 
-def _requests_of_others(session: BenchmarkSession, spelled: list[tuple[str, str]]) -> Iterator[str]:
-    for query, clue in [both for both in spelled if not is_named_in(session.messages, both[1])][:_NULLS]:
-        spelled.remove((query, clue))
-        yield query
+def _requests_of_others(session: BenchmarkSession, spelled: list[tuple[str, str]]) -> list[str]:
+    """Take the first that name what this session never said."""
+    said = said_in(session.messages)
+    taken = [*islice((both for both in spelled if not is_named(both[1], said)), _NULLS)]
+    for both in taken:
+        spelled.remove(both)
+    return [query for query, _ in taken]
 
 
 def _null(session: BenchmarkSession, kind: str, text: str) -> Asked:

@@ -12,6 +12,7 @@ from pss_integrations.errors import MissingExtra
 from pss_integrations.evaluation import paper, plots
 from pss_integrations.evaluation.analysis import (
     METRICS,
+    TITLE_HIT,
     activation,
     activations,
     categories,
@@ -88,7 +89,7 @@ def _overview(record: RunRecord) -> Iterator[str]:
 
 
 def _arms(record: RunRecord, searcher: str) -> Iterator[str]:
-    shown = [name for name in METRICS if name != "Title hit" or has_titles(record, record.focus)]
+    shown = [name for name in METRICS if name != TITLE_HIT or has_titles(record, record.focus)]
     others = [(name, 10 if name == "nDCG" else record.k) for name in shown if name != record.metric]
     rows = list[list[str]]()
     for arm in record.arms:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from copy import copy
@@ -47,8 +48,8 @@ class SessionAware(BaseModel):
     _made: Any = PrivateAttr(default=None)
 
     # What decides goes by the fields, and knows the decisions of a context: each copy makes its own when it needs it.
-    def _make(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _make(self) -> Any: ...
 
     def _decider(self) -> Any:
         if self._made is None:

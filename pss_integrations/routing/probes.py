@@ -96,8 +96,9 @@ def named_elsewhere(sessions: Iterable[AskedSession]) -> Iterator[tuple[AskedSes
     known = [*sessions]
     left = {other.name: spelled for other in known if (spelled := spelled_out(other))}
     for session in known:
+        said = said_in(session.messages)
         for other, (query, clue) in left.items():
-            if other != session.name and not is_named_in(session.messages, clue):
+            if other != session.name and not is_named(clue, said):
                 yield session, query
                 del left[other]
                 break
@@ -109,10 +110,14 @@ def spelled_out(session: AskedSession) -> tuple[str, str] | None:
     return next((both for both in spelled if _passes_rules(both[0])), None)
 
 
-def is_named_in(messages: Sequence[Message], clue: str) -> bool:
-    """Whether a session said every word of a clue: "Rosewood Inn" is not named where "Alder Inn" is."""
-    said = {token for message in messages for token in tokenize(message.text)}
-    return said.issuperset(tokenize(clue))
+def said_in(messages: Iterable[Message]) -> set[str]:
+    """Return the tokens of a session."""
+    return {token for message in messages for token in tokenize(message.text)}
+
+
+def is_named(clue: str, said: Collection[str]) -> bool:
+    """Whether every token of a clue was said: "Rosewood Inn" is not named where "Alder Inn" is."""
+    return all(token in said for token in tokenize(clue))
 
 
 def _questions(name: str, messages: Sequence[Message], builder: TargetBuilder) -> Iterator[Request]:

@@ -11,7 +11,7 @@ from pss_integrations.evaluation.report import markdown
 from pss_integrations.evaluation.subjects import from_pss320
 from pss_integrations.evaluation.suites import Setup
 from pss_integrations.routing import probes
-from pss_integrations.routing.probes import is_named_in
+from pss_integrations.routing.probes import is_named, said_in
 from pss_integrations.states.targets import folded
 from pss_integrations.vocabulary import Vocabulary
 
@@ -58,7 +58,7 @@ def test_a_request_of_another_session_names_what_this_one_never_said(sessions) -
     (subject,) = with_nulls(from_pss320(chosen), chosen, others, Vocabulary([]))
     queries = [one.probe.query for one in subject.asked if one.probe.category == NULL + "named elsewhere"]
     assert queries
-    assert not any(is_named_in(chosen[0].messages, query.partition(":")[0]) for query in queries)
+    assert not any(is_named(query.partition(":")[0], said_in(chosen[0].messages)) for query in queries)
 
 
 def test_the_certificate_holds_where_it_is_tested_and_the_report_says_what_it_let_through(small_pools: None) -> None:
