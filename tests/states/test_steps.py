@@ -1,5 +1,6 @@
 """Steps of several sessions in one pass, against the same sessions one after another."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.compiler import CompileResult
 from pss_integrations.states.config import CompileConfig, StateConfig
 from pss_integrations.states.engine import Engine
-from pss_integrations.states.scheduler import Scheduler
+from pss_integrations.states.scheduler import Scheduler, Work
 from pss_integrations.states.steps import Step, finish
 from pss_integrations.types import ClueTarget, Message
 
@@ -35,9 +36,16 @@ def engine(backbone: Backbone, config: CompileConfig = CONFIG, lanes: int = 3, s
 
 
 def together(made: Engine, sessions: Sequence[Session]) -> list[CompileResult]:
-    scheduler = Scheduler(at_once=3)
+    scheduler, submitted = Scheduler(at_once=3), threading.Event()
+
+    def hold() -> Work[None]:  # else the first session may be steps ahead before the second is there
+        assert submitted.wait(10)
+        yield
+
     try:
+        scheduler.submit(hold(), urgent=True)
         futures = [scheduler.submit(made.compile(*session), urgent=False) for session in sessions]
+        submitted.set()
         return [scheduler.wait(future) for future in futures]
     finally:
         scheduler.close()
