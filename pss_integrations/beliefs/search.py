@@ -58,6 +58,17 @@ class PrincipalIndex:
         """Return how many beliefs it holds."""
         return len(self._live)
 
+    def empty(self) -> None:
+        """Let go of all beliefs; the next :meth:`refresh` reads them again.
+
+        One by one: freed all at once, some ten thousand would hold up every other thread.
+        """
+        with self.lock:
+            self._seq = 0
+            for belief_id in [*self._live]:
+                self._drop(belief_id)
+            self._contested, self._heirs = {}, {}
+
     def refresh(self, records: Records) -> None:
         """Take over what was changed since the last time, whoever changed it."""
         seq = records.log.seq()

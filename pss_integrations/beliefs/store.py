@@ -75,8 +75,13 @@ class BeliefStore:
         renew_after_fork(self)
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, and let go of what was indexed."""
         self._database.close()
+        with self._lock:
+            left = [*self._indexes.values()]
+            self._indexes.clear()
+        for index in left:
+            index.empty()
 
     def __enter__(self) -> BeliefStore:
         """Return the store; it is closed at the end of the block."""
@@ -436,16 +441,21 @@ class BeliefStore:
                 yield index
 
     def _kept(self, principal: Principal) -> PrincipalIndex:
+        left = list[PrincipalIndex]()
         with self._lock:
             index = self._indexes.setdefault(principal, PrincipalIndex())
             self._indexes.move_to_end(principal)
             while len(self._indexes) > 1 and sum(map(len, self._indexes.values())) > _INDEXED:
-                self._indexes.popitem(last=False)
-            return index
+                left.append(self._indexes.popitem(last=False)[1])
+        for one in left:
+            one.empty()
+        return index
 
     def _erased(self, principal: Principal, count: int) -> Erasure:
         with self._lock:
-            self._indexes.pop(principal, None)
+            index = self._indexes.pop(principal, None)
+        if index is not None:
+            index.empty()
         return Erasure(count, "complete" if self._database.scrub() else "pending")
 
 

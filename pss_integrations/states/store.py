@@ -249,7 +249,8 @@ class StateStore:
         finally:
             temporary.unlink(missing_ok=True)
 
-    # Below, paths are strings: making a Path costs as much as reading what it names, and there may be many thousands.
+    # Below, paths are strings put together by hand: making a Path costs as much as reading what it names, joining half
+    # of that, and there may be many thousands.
 
     def _homes(self, user_id: str | Unset | None = UNSET, after: SessionKey | None = None) -> Iterator[str]:
         """Directories of sessions, in the order of their names."""
@@ -257,11 +258,11 @@ class StateStore:
         for user in files.names_in(self._states) if isinstance(user_id, Unset) else [_user_digest(user_id)]:
             if user >= last[0]:
                 home = str(self._states / user)
-                yield from (os.path.join(home, name) for name in files.names_in(home) if (user, name) > last)
+                yield from (f"{home}{os.sep}{name}" for name in files.names_in(home) if (user, name) > last)
 
     def _current(self, home: str) -> str | None:
         """Which state of a session is in use; ``None`` if none is."""
-        path = os.path.join(home, CURRENT)
+        path = f"{home}{os.sep}{CURRENT}"
         try:
             state_id = self._currents.get(path, _text_of)
         except FileNotFoundError:
@@ -281,7 +282,7 @@ class StateStore:
         return sorted(found, key=lambda info: (info.created_at, info.state_id), reverse=True)
 
     def _read(self, home: str, state_id: str) -> StateInfo:
-        path = os.path.join(home, state_id, MANIFEST)
+        path = f"{home}{os.sep}{state_id}{os.sep}{MANIFEST}"
         try:
             return self.manifests.get(path, self._check)
         except OSError as error:

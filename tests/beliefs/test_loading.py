@@ -1,13 +1,13 @@
-"""Beliefs are read into memory without holding up all threads for a garbage collection."""
+"""Beliefs are read into memory, and let go of, without holding up all other threads."""
 
 import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from belief_making import ADA, found, new
+from belief_making import ADA, BOB, found, new
 
-from pss_integrations.beliefs import BeliefStore
+from pss_integrations.beliefs import BeliefStore, store
 
 
 @pytest.fixture
@@ -52,3 +52,26 @@ def test_where_garbage_is_not_collected_it_stays_so(unread: BeliefStore) -> None
         assert (gc.isenabled(), collections()) == (False, before)
     finally:
         gc.enable()
+
+
+def test_a_closed_store_holds_no_beliefs(unread: BeliefStore) -> None:
+    found(unread, "topic7x")
+    index = unread._indexes[ADA]
+    unread.close()
+    assert (len(index), unread._indexes) == (0, {})
+
+
+def test_what_was_let_go_of_for_another_principal_is_read_again(
+    unread: BeliefStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by somebody who still holds the index that was emptied."""
+    monkeypatch.setattr(store, "_INDEXED", 300)
+    unread.put(BOB, new("topic7x", "Another statement."))
+    before = found(unread, "topic7x and matter8x")
+    index = unread._indexes[ADA]
+    for _ in range(2):
+        found(unread, "topic7x", principal=BOB)
+    assert ADA not in unread._indexes
+    assert len(index) == 0
+    unread._indexes[ADA] = index
+    assert found(unread, "topic7x and matter8x") == before
