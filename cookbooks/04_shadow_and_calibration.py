@@ -103,15 +103,10 @@ for example in report.examples[:2]:
 
 # %%
 from pss_integrations.routing.calibration import calibrate
-from pss_integrations.routing.searching import find, router_options
-
-options = router_options(index, {"routes": ("raw", "card")})
 
 
 def calibrated(sessions, **promise):
-    return calibrate(
-        sessions, None, lambda wording, _: find(index, wording, 4), hit=lambda hit: hit, **promise, **options
-    )
+    return calibrate(sessions, index, k=4, routes=("raw", "card"), **promise)
 
 
 for count in (40, 90, 256):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,7 +23,7 @@ from pss_integrations.cli.routing import (
     said_of_all,
 )
 from pss_integrations.errors import InvalidInput, MissingExtra
-from pss_integrations.types import Hit, Route, SessionKey
+from pss_integrations.types import Route, SessionKey
 
 if TYPE_CHECKING:
     from pss_integrations.retrieval.index import PassageIndex
@@ -121,7 +121,6 @@ def _calibrated(
 ) -> Calibration:
     from pss_integrations.routing import SessionCards
     from pss_integrations.routing.calibration import calibrate as calibrate_guard
-    from pss_integrations.routing.searching import find, router_options
     from pss_integrations.states.history_targets import HistoryTargets
 
     trusted = trusted_roles(trust)
@@ -133,15 +132,16 @@ def _calibrated(
         task = bars.add_task("calibrate", total=len(chats))
         return calibrate_guard(
             chats,
+            index,
             states,
-            lambda wording, _: find(index, wording, k),
-            hit=lambda hit: cast("Hit", hit),
+            k=k,
             builder=HistoryTargets(trusted_roles=trusted, vocabulary=index.vocabulary, max_targets=_TARGETS),
             taught=taught,
             max_activation=limits[0],
             confidence=limits[1],
             progress=lambda done, total: bars.update(task, completed=done, total=total),
-            **router_options(index, {"routes": routes, "cards": SessionCards(index.vocabulary, trusted_roles=trusted)}),
+            routes=routes,
+            cards=SessionCards(index.vocabulary, trusted_roles=trusted),
         )
 
 

@@ -25,9 +25,8 @@ from pss_integrations.evaluation.suites import POOL, Setup
 from pss_integrations.retrieval.index import PassageIndex
 from pss_integrations.routing.calibration import Calibration, calibrate
 from pss_integrations.routing.probes import NAMED_ELSEWHERE, AskedSession, is_named, said_in, spelled_out
-from pss_integrations.routing.searching import find, router_options
 from pss_integrations.states.history_targets import HistoryTargets
-from pss_integrations.types import ROUTES, Clue, Hit, Message, SessionKey
+from pss_integrations.types import ROUTES, Clue, Message, SessionKey
 from pss_integrations.vocabulary import Vocabulary
 
 GUARD_ARMS: Final = (
@@ -138,15 +137,15 @@ def calibrate_on(setup: Setup, index: PassageIndex, sessions: Sequence[Benchmark
     """Calibrate the router of the arms on sessions, as ``pssi calibrate`` does."""
     subjects = from_pss320(sessions)
     reader = CohortReader(setup.source, {one.key: subject for one, subject in zip(sessions, subjects, strict=True)})
-    options: dict[str, Any] = {"routes": ROUTES, "cards": cards(index.vocabulary, setup.source.count_tokens)}
     return calibrate(
         [(session.key, session.messages) for session in sessions],
+        index,
         reader,
-        lambda wording, _: find(index, wording, Runner.depth),
-        hit=_itself,
+        k=Runner.depth,
         taught=lambda key: [target.request for target in reader.subjects[key].targets],
         progress=lambda done, total: setup.tell("calibrating", done, total),
-        **router_options(index, options),
+        routes=ROUTES,
+        cards=cards(index.vocabulary, setup.source.count_tokens),
     )
 
 
@@ -189,7 +188,3 @@ def _requests_of_others(session: BenchmarkSession, spelled: list[tuple[str, str]
 
 def _null(session: BenchmarkSession, kind: str, text: str) -> Asked:
     return Asked(Probe(text, (), UNSUPPORTED, NULL + kind.replace("_", " ")), session.messages)
-
-
-def _itself(hit: Hit) -> Hit:
-    return hit

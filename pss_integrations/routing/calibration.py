@@ -13,16 +13,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import fsum
-from typing import Any, Generic, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from pss_integrations.errors import InvalidInput
-from pss_integrations.protocols import BatchClueReader, ClueReader
+from pss_integrations.protocols import BatchClueReader, ClueReader, Searcher
+from pss_integrations.retrieval.fusion import check_positive_int
 from pss_integrations.routing.action_model import ActionModel, cross_fitted_scores, fit
 from pss_integrations.routing.certificate import BUILT_IN, Binding, Certificate, NullCount
 from pss_integrations.routing.features import TOP
-from pss_integrations.routing.flow import Search
 from pss_integrations.routing.learn_then_test import nulls_needed, threshold
 from pss_integrations.routing.probes import (
     NAMED_ELSEWHERE,
@@ -35,10 +35,11 @@ from pss_integrations.routing.probes import (
     shuffled_nulls,
 )
 from pss_integrations.routing.router import Candidate, Router, RouterOptions
+from pss_integrations.routing.searching import find, router_options
 from pss_integrations.routing.wording import PLANS, Wording
 from pss_integrations.states.history_targets import HistoryTargets
 from pss_integrations.states.targets import TargetBuilder
-from pss_integrations.types import DocumentT, Hit, Message, SessionKey
+from pss_integrations.types import Hit, Message, Route, SessionKey
 
 LEAST_GAINS = 20
 """In so many sessions has something to be gained before an action model is fitted."""
@@ -107,10 +108,10 @@ class Calibration:
 
 def calibrate(
     sessions: Sessions,
-    reader: ClueReader | None,
-    search: Search,
+    searcher: Searcher,
+    reader: ClueReader | None = None,
     *,
-    hit: Callable[[DocumentT], Hit],
+    k: int = 4,
     builder: TargetBuilder | None = None,
     taught: Callable[[SessionKey], Collection[str]] | None = None,
     nulls: Mapping[str, Iterable[str]] | None = None,
@@ -122,22 +123,25 @@ def calibrate(
     """Make the certificate of a router with these options, for this index and the engine of the states.
 
     :param sessions: Stored ones, such as the guard will meet.
+    :param searcher: What is searched; a retriever of a framework in its face's ``RetrieverSearcher``.
     :param reader: Reads their states; ``None`` calibrates the routes raw and card.
-    :param search: As for :meth:`Router.route`; it has to return as many documents as it will there.
-    :param hit: As for :class:`Router`.
+    :param k: Hits of each search, as many as where the router is to be used: the guard looks at no more than these.
     :param builder: Says what a request means; ``HistoryTargets`` with the vocabulary by default.
     :param taught: Returns the requests that a session's state was compiled with; others are preferred.
     :param nulls: Kind to texts that hardly any session answers; :func:`packaged_nulls` by default.
     :param max_activation: Share of the nulls of each kind that may activate, at most.
     :param confidence: How sure that has to be, for each kind.
-    :param options: Those of :class:`Router`, ``index_id`` among them; the router that uses the certificate needs the
-        same ones.
-    :raises InvalidInput: If an option is wrong, or the states were compiled by different engines.
+    :param options: Those of :class:`Router`; the router that uses the certificate needs the same ones. What kind of
+        index it is, what it names and its ``index_id`` are known of our own ones.
+    :raises InvalidInput: If ``k`` is no positive int, an option is wrong, nothing says the ``index_id``, or the states
+        were compiled by different engines.
     """
+    check_positive_int("k", k)
+    options = router_options(searcher, options)
     needed = nulls_needed(0, max_activation, confidence)
     if not (index_id := options.get("index_id")):
         raise InvalidInput("a certificate is bound to an index: give index_id, which tells it from every other one")
-    router = Router[DocumentT](reader, hit=hit, rescore=_unscored, **{**options, "certificate": BUILT_IN})
+    router = Router[Hit](reader, hit=_itself, rescore=_unscored, **{**options, "certificate": BUILT_IN})
     texts = shuffled_nulls(packaged_nulls() if nulls is None else nulls)
     missing_texts = {kind: needed - len(given) for kind, given in texts.items() if len(given) < needed}
     total = [*sessions]
@@ -149,8 +153,7 @@ def calibrate(
     fixed = options.get("query_weight")
     asking = _Asking(
         router,
-        search,
-        hit,
+        lambda wording, _: find(searcher, wording, k),
         weigh=lambda clue: fixed or plan.weight("pss", clue),
         read_ahead=reads.read_batch if isinstance(reads, BatchClueReader) else _nothing,
     )
@@ -173,17 +176,16 @@ def calibrate(
 class _Asked:
     kind: str
     session: str
-    candidates: Sequence[Candidate[Any]]
+    candidates: Sequence[Candidate[Hit]]
     gains: Sequence[float]
 
 
 @dataclass(slots=True)
-class _Asking(Generic[DocumentT]):
+class _Asking:
     """Asks sessions, and keeps what had a candidate: anything else never activates, and tells nothing."""
 
-    router: Router[DocumentT]
-    search: Search
-    hit: Callable[[DocumentT], Hit]
+    router: Router[Hit]
+    search: Callable[[Wording, Route], list[Hit]]
     weigh: Callable[[str], float]
     read_ahead: Callable[[Sequence[tuple[SessionKey, str]]], object]
     sessions: list[AskedSession] = field(default_factory=list[AskedSession])
@@ -233,8 +235,9 @@ class _Asking(Generic[DocumentT]):
     def _read_ahead(self, requests: Iterable[tuple[AskedSession, str]]) -> None:
         self.read_ahead([(session.key, query) for session, query in requests if session.key])
 
-    def _ids(self, documents: Iterable[DocumentT]) -> set[str]:
-        return {self.hit(document).doc_id for document in [*documents][:TOP]}
+    @staticmethod
+    def _ids(hits: Sequence[Hit]) -> set[str]:
+        return {hit.doc_id for hit in hits[:TOP]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,5 +331,9 @@ def _nothing(requests: Sequence[tuple[SessionKey, str]]) -> None:
     """A reader that reads one by one gains nothing by reading ahead."""
 
 
-def _unscored(document: DocumentT, score: float) -> DocumentT:
-    return document
+def _itself(hit: Hit) -> Hit:
+    return hit
+
+
+def _unscored(hit: Hit, score: float) -> Hit:
+    return hit

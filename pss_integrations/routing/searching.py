@@ -1,11 +1,11 @@
-"""One of our own indexes under a router: what it says of itself, and how it is searched for a wording."""
+"""What is searched under a router: what it says of itself, and how it is searched for a wording."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, cast
 
-from pss_integrations.protocols import ExpandingSearcher
+from pss_integrations.protocols import ExpandingSearcher, Searcher
 from pss_integrations.routing.router import RouterOptions
 from pss_integrations.routing.wording import Wording
 from pss_integrations.types import Hit
@@ -26,11 +26,11 @@ def router_options(searched: object, given: Mapping[str, Any]) -> RouterOptions:
     return cast("RouterOptions", own | said)
 
 
-def find(searcher: ExpandingSearcher, wording: Wording, k: int) -> list[Hit]:
-    """Search an index for a wording; query and added text weigh as the wording says.
+def find(searcher: Searcher, wording: Wording, k: int) -> list[Hit]:
+    """Search for a wording; in an index of ours query and added text weigh as the wording says.
 
     :param k: The most hits to return, a positive int.
     """
-    if not wording.query:
-        return searcher.search(wording.text, k)
-    return searcher.search_expanded(wording.query, wording.added, k, query_weight=wording.weight)
+    if wording.query and isinstance(searcher, ExpandingSearcher):
+        return searcher.search_expanded(wording.query, wording.added, k, query_weight=wording.weight)
+    return searcher.search(wording.text, k)

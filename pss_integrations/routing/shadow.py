@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, TypeVar, Unpack, cast
 
 from pss_integrations.errors import InvalidInput, StateError
-from pss_integrations.protocols import ClueReader, ExpandingSearcher, Searcher
+from pss_integrations.protocols import ClueReader, Searcher
 from pss_integrations.retrieval.fusion import check_positive_int
 from pss_integrations.routing import features as observed
 from pss_integrations.routing.router import Router, RouterOptions
@@ -99,7 +99,7 @@ class _Watch:
         self.searches += 1
         started = perf_counter()
         try:
-            hits = self._find(wording)
+            hits = find(self.searcher, wording, self.k)
         except Exception as error:
             self.failures[route] = type(error).__name__
             raise
@@ -109,11 +109,6 @@ class _Watch:
             self.added[route] = wording.added
         self.found[route] = hits
         return hits
-
-    def _find(self, wording: Wording) -> list[Hit]:
-        if isinstance(self.searcher, ExpandingSearcher):
-            return find(self.searcher, wording, self.k)
-        return self.searcher.search(wording.text, self.k)
 
     def first(self, shown: Callable[[Hit], ShownT]) -> dict[Route, tuple[ShownT, ...]]:
         """The first ``k`` hits of each route, the way they are shown."""

@@ -34,8 +34,7 @@ def index() -> BM25Index:
 
 
 def calibrated(index: BM25Index, sessions: Sequence[Any], reader: Any = None, **given: Any) -> Calibration:
-    options = {**router_options(index, {}), **given}
-    return calibrate(sessions, reader, lambda wording, _: find(index, wording, 5), hit=lambda hit: hit, **options)
+    return calibrate(sessions, index, reader, k=5, **given)
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +180,7 @@ def test_progress_ends_with_all(index: BM25Index) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"index_id": None}, "index_id"),
+        ({"k": 0}, "k must be"),
         ({"max_activation": 0}, "max_activation"),
         ({"confidence": 1.0}, "confidence"),
         ({"nulls": {"positive": ["x"]}}, "another name"),
@@ -191,12 +190,32 @@ def test_progress_ends_with_all(index: BM25Index) -> None:
     ],
 )
 def test_bad_input_is_refused_before_any_search(index: BM25Index, given: Mapping[str, Any], said: str) -> None:
-    def search(*_: object) -> list[Hit]:
-        raise AssertionError("nothing may be searched")
+    class Unsearched(BM25Index):
+        def search(self, query: str, k: int) -> list[Hit]:
+            raise AssertionError("nothing may be searched")
 
-    options = {**router_options(index, {}), **given}
     with pytest.raises(InvalidInput, match=said):
-        calibrate(chats(2), None, search, hit=lambda hit: hit, **options)
+        calibrate(chats(2), Unsearched(PASSAGES), **given)
+
+
+def test_what_cannot_be_told_from_another_index_gets_no_certificate(index: BM25Index) -> None:
+    class Wrapped:
+        def search(self, query: str, k: int) -> list[Hit]:
+            raise AssertionError("nothing may be searched")
+
+    with pytest.raises(InvalidInput, match="index_id"):
+        calibrate(chats(2), Wrapped())
+
+
+def test_any_searcher_with_an_index_id_is_calibrated() -> None:
+    class Wrapped:
+        index_id = "a retriever of somebody's"
+        search = BM25Index(PASSAGES).search
+
+    made = calibrate(chats(COUNT), Wrapped(), k=5, vocabulary=NAMES).certificate
+    assert made is not None
+    assert made.binding is not None
+    assert made.binding.index_id == Wrapped.index_id
 
 
 # --- what is asked
