@@ -32,7 +32,7 @@ class PassageIndex(ABC):
     punctuation, emoji) neither finds anything nor is found.
     """
 
-    kind: ClassVar[SearcherKind]
+    kind: SearcherKind
     """What it compares."""
     _format: ClassVar[IndexFormat]
     _passages: list[Passage]

@@ -276,8 +276,8 @@ def test_both_texts_of_an_expanded_search_count(kind: Kind) -> None:
 
 def test_the_weight_is_that_of_the_query(kind: Kind) -> None:
     index = kind.of("red car", "blue bike")
-    assert index.search_expanded("red", "blue", 2, query_weight=1.5)[0].doc_id == "p0"
-    assert index.search_expanded("red", "blue", 2, query_weight=0.5)[0].doc_id == "p1"
+    assert index.search_expanded("red", "blue", 2, query_weight=kind.outweighs)[0].doc_id == "p0"
+    assert index.search_expanded("red", "blue", 2, query_weight=1 / kind.outweighs)[0].doc_id == "p1"
 
 
 @pytest.mark.parametrize("nothing", NOTHING)
