@@ -2,56 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from enum import StrEnum
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pss_integrations import weights
-from pss_integrations.cli.options import DEFAULT_MODEL, Backbone, Device, Dtype, Json, fetch_weights
-from pss_integrations.cli.output import print_json, print_table, progress_bars, say
+from pss_integrations.cli.evaluate_answers import run_answers
+from pss_integrations.cli.evaluate_inspect import inspect_run, screen
+from pss_integrations.cli.evaluate_public import run_public
+from pss_integrations.cli.evaluate_risks import accounting, risks
+from pss_integrations.cli.evaluate_setup import (
+    BOTH,
+    RUNS,
+    Cache,
+    Out,
+    QueryWeight,
+    Searcher,
+    Searchers,
+    Split,
+    evaluation_setup,
+    finish,
+    load_encoder,
+    show,
+)
+from pss_integrations.cli.options import DEFAULT_MODEL, Backbone, Device, Dtype, Json
+from pss_integrations.cli.output import print_json, print_table, say
 
 if TYPE_CHECKING:
     from pss_integrations.evaluation.record import RunRecord
-    from pss_integrations.evaluation.suites import Setup
-    from pss_integrations.protocols import Embedder
+
+_QUICK_SESSIONS = 3
 
 app = typer.Typer(no_args_is_help=True, help="Measure retrieval with states and beliefs, controls and baselines.")
-
-_ENCODER = "all-minilm-l6-v2"
-
-
-class Searcher(StrEnum):
-    """What is searched with."""
-
-    bm25 = "bm25"
-    minilm = "minilm"
-
-
-class Split(StrEnum):
-    """Which sessions: choices are made on calibration sessions alone."""
-
-    calibration = "calibration"
-    test = "test"
-
-
-Searchers = Annotated[
-    list[Searcher], typer.Option("--searcher", help="Full-text or dense search; may be given several times.")
-]
-Out = Annotated[Path, typer.Option("--out", help="Each run gets a folder of its own here.")]
-Cache = Annotated[
-    Path | None,
-    typer.Option("--cache", help="Keep states and clues here, 5 MB a state. [default: in the cache directory]"),
-]
-QueryWeight = Annotated[
-    float, typer.Option("--query-weight", min=0.1, help="Weight of the query against what is appended to it.")
-]
-_BOTH = [Searcher.bm25, Searcher.minilm]
-_RUNS = Path("runs")
-_QUICK_SESSIONS = 3
+app.command("public")(run_public)
+app.command("answers")(run_answers)
+app.command("inspect")(inspect_run)
+app.command("screen")(screen)
+app.command("risks")(risks)
+app.command("accounting")(accounting)
 
 
 @app.command("pss320")
@@ -63,12 +52,12 @@ def run_pss320(
     ] = None,
     split: Annotated[Split, typer.Option("--split", help="Which sessions.")] = Split.calibration,
     seed: Annotated[int, typer.Option("--seed", help="Which cohort: an even and an odd one share no name.")] = 0,
-    searcher: Searchers = _BOTH,
+    searcher: Searchers = BOTH,
     query_weight: QueryWeight = 1.0,
     backbone: Backbone = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
-    out: Out = _RUNS,
+    out: Out = RUNS,
     cache: Cache = None,
     as_json: Json = False,
 ) -> None:
@@ -81,10 +70,10 @@ def run_pss320(
     if audit:
         _audit(seed, as_json)
         return
-    with _setup(searcher, query_weight, backbone, device, dtype, cache) as setup:
+    with evaluation_setup(searcher, query_weight, backbone, device, dtype, cache) as setup:
         count = sessions or (16 if quick else 64)
         record = suites.run_pss320(setup, sessions=count, split=split.value, seed=seed, quick=quick)
-    _finish(record, out, as_json)
+    finish(record, out, as_json)
 
 
 @app.command("krecords")
@@ -96,20 +85,20 @@ def run_krecords(
         int, typer.Option("--groups", min=2, help="Sessions for each K; from 6 on, p-values can tell.")
     ] = 2,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generated records.")] = 0,
-    searcher: Searchers = _BOTH,
+    searcher: Searchers = BOTH,
     backbone: Backbone = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
-    out: Out = _RUNS,
+    out: Out = RUNS,
     cache: Cache = None,
     as_json: Json = False,
 ) -> None:
     """Run the K-record benchmark: does a question pick its record out of K in one state? By default 1 to 32."""
     from pss_integrations.evaluation import suites
 
-    with _setup(searcher, 1.0, backbone, device, dtype, cache) as setup:
+    with evaluation_setup(searcher, 1.0, backbone, device, dtype, cache) as setup:
         record = suites.run_krecords(setup, counts=k or suites.RECORD_COUNTS, groups=groups, seed=seed)
-    _finish(record, out, as_json)
+    finish(record, out, as_json)
 
 
 @app.command("sessions")
@@ -127,12 +116,12 @@ def run_sessions(
         typer.Option("--states/--no-states", help="Compile states and ask after the cut, or only compare text arms."),
     ] = True,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Cut-off of Recall.")] = 3,
-    searcher: Searchers = _BOTH,
+    searcher: Searchers = BOTH,
     query_weight: QueryWeight = 1.0,
     backbone: Backbone = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
-    out: Out = _RUNS,
+    out: Out = RUNS,
     cache: Cache = None,
     as_json: Json = False,
 ) -> None:
@@ -145,9 +134,9 @@ def run_sessions(
 
     loaded = load_sessions(data)
     searchers = [Searcher.bm25] if quick else searcher
-    with _setup(searchers, query_weight, backbone, device, dtype, cache) as setup:
+    with evaluation_setup(searchers, query_weight, backbone, device, dtype, cache) as setup:
         if not quick:
-            _finish(suites.run_recorded(setup, loaded, sessions=sessions, states=states, k=k), out, as_json)
+            finish(suites.run_recorded(setup, loaded, sessions=sessions, states=states, k=k), out, as_json)
             return
         texts = suites.run_recorded(setup, loaded, sessions=sessions, states=False, k=k)
         few = suites.run_recorded(setup, loaded, sessions=_QUICK_SESSIONS, states=True, k=k, every_state=False)
@@ -164,7 +153,7 @@ def run_guard(
     backbone: Backbone = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
-    out: Out = _RUNS,
+    out: Out = RUNS,
     cache: Cache = None,
     as_json: Json = False,
 ) -> None:
@@ -175,18 +164,18 @@ def run_guard(
     from pss_integrations.evaluation.calibration_plot import save_calibration
     from pss_integrations.evaluation.guarding import run_guard as run
 
-    with _setup([searcher], 1.0, backbone, device, dtype, cache) as setup:
+    with evaluation_setup([searcher], 1.0, backbone, device, dtype, cache) as setup:
         record, calibration = run(setup, cohort=cohort, sessions=sessions, skip=skip, seed=seed)
     folder = record.save(out).parent
     save_calibration(calibration, folder / "calibration.svg")
-    _print(record, folder, as_json)
+    show(record, folder, as_json)
 
 
 @app.command("precisionmembench")
 def run_precisionmembench(
     data: Annotated[Path, typer.Option("--data", help="A folder with beliefs.json, cases.json and session.json.")],
     dense: Annotated[bool, typer.Option("--dense/--no-dense", help="Compare with MiniLM vectors, too.")] = True,
-    out: Out = _RUNS,
+    out: Out = RUNS,
     as_json: Json = False,
 ) -> None:
     """Run PrecisionMemBench on the belief store, beside searches by similarity whose cut-offs are tuned on it.
@@ -197,7 +186,7 @@ def run_precisionmembench(
     from pss_integrations.evaluation.precisionmembench_plots import write_plots
     from pss_integrations.evaluation.precisionmembench_record import run_benchmark
 
-    run = run_benchmark(load_benchmark(data), _encoder() if dense else None, say)
+    run = run_benchmark(load_benchmark(data), load_encoder() if dense else None, say)
     folder, found = run.save(out), run.result()
     plots = write_plots(found, folder)
     if as_json:
@@ -265,14 +254,7 @@ def report(
     """Write a run's report again, as Markdown and HTML, and print its figures."""
     from pss_integrations.evaluation.record import RunRecord
 
-    _print(RunRecord.load(run), run if run.is_dir() else run.parent, as_json)
-
-
-def _encoder() -> Embedder:
-    from pss_integrations.retrieval import TransformerEmbedder
-
-    fetch_weights(_ENCODER)
-    return TransformerEmbedder(_ENCODER)
+    show(RunRecord.load(run), run if run.is_dir() else run.parent, as_json)
 
 
 def _figures(method: Mapping[str, Any]) -> list[str]:
@@ -305,49 +287,6 @@ def _audit(seed: int, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-@contextmanager
-def _setup(
-    searchers: Sequence[Searcher],
-    query_weight: float,
-    backbone: str | None,
-    device: str,
-    dtype: str,
-    cache: Path | None,
-) -> Generator[Setup]:
-    from pss_integrations.evaluation import suites
-    from pss_integrations.evaluation.source import CachedStates
-    from pss_integrations.retrieval import TransformerEmbedder
-    from pss_integrations.states.backbone import load_backbone
-    from pss_integrations.states.config import CompileConfig
-
-    if backbone is None:
-        fetch_weights(DEFAULT_MODEL)
-    factories: dict[str, suites.SearcherFactory] = {}
-    about: dict[str, str] = {}
-    for name in dict.fromkeys(searchers):
-        if name is Searcher.minilm:
-            fetch_weights(_ENCODER)
-            embedder = TransformerEmbedder(_ENCODER)
-            factories[name.value] = suites.dense(embedder)
-            about[name.value] = f"{_ENCODER} ({embedder.name}) over Chroma; it cuts a text after 256 tokens"
-        else:
-            factories[name.value] = suites.bm25
-            about[name.value] = "BM25 as in Lucene, k1 1.2, b 0.75, Snowball stems, identifiers whole and in parts"
-    loaded = load_backbone(backbone or DEFAULT_MODEL, device=device, dtype=dtype)
-    with progress_bars() as bars:
-        task = bars.add_task("starting", total=None)
-
-        def tell(what: str, done: int, total: int) -> None:
-            bars.update(task, description=what, completed=done, total=total)
-
-        source = CachedStates(loaded, CompileConfig(), cache or weights.cache_dir() / "evaluation")
-        yield suites.Setup(source, factories, about, tell, query_weight)
-
-
-def _finish(record: RunRecord, out: Path, as_json: bool) -> None:
-    _print(record, record.save(out).parent, as_json)
-
-
 def _finish_quick(texts: RunRecord, few: RunRecord, out: Path, as_json: bool) -> None:
     """Save both records, and print every arm with the numbers that it was run on: those with a state on few."""
     from pss_integrations.evaluation.analysis import summary
@@ -364,20 +303,3 @@ def _finish_quick(texts: RunRecord, few: RunRecord, out: Path, as_json: bool) ->
             [[arm, f"{one['mean']:.3f}", one["sessions"], one["probes"]] for arm, one in figures.items()],
         )
     say(f"Records: {', '.join(folders)}")
-
-
-def _print(record: RunRecord, folder: Path, as_json: bool) -> None:
-    from pss_integrations.evaluation.analysis import summary
-    from pss_integrations.evaluation.report import write_report
-
-    written, page = write_report(record, folder)
-    found: dict[str, Any] = summary(record)
-    if as_json:
-        print_json({**found, "folder": str(folder), "report": str(written), "html": str(page)})
-        return
-    for searcher, arms in found["arms"].items():
-        print_table(
-            [searcher, f"{found['metric']} {found['focus'] or ''}"],
-            [[arm, f"{one['mean']:.3f}"] for arm, one in arms.items()],
-        )
-    say(f"Report: {page}")
