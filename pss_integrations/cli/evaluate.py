@@ -18,6 +18,7 @@ from pss_integrations.cli.evaluate_setup import (
     Cache,
     Out,
     QueryWeight,
+    Rewriting,
     Searcher,
     Searchers,
     Split,
@@ -52,6 +53,7 @@ def run_pss320(
     ] = None,
     split: Annotated[Split, typer.Option("--split", help="Which sessions.")] = Split.calibration,
     seed: Annotated[int, typer.Option("--seed", help="Which cohort: an even and an odd one share no name.")] = 0,
+    rewriting: Rewriting = False,
     searcher: Searchers = BOTH,
     query_weight: QueryWeight = 1.0,
     backbone: Backbone = None,
@@ -70,7 +72,7 @@ def run_pss320(
     if audit:
         _audit(seed, as_json)
         return
-    with evaluation_setup(searcher, query_weight, backbone, device, dtype, cache) as setup:
+    with evaluation_setup(searcher, query_weight, backbone, device, dtype, cache, rewriting=rewriting) as setup:
         count = sessions or (16 if quick else 64)
         record = suites.run_pss320(setup, sessions=count, split=split.value, seed=seed, quick=quick)
     finish(record, out, as_json)
@@ -85,6 +87,7 @@ def run_krecords(
         int, typer.Option("--groups", min=2, help="Sessions for each K; from 6 on, p-values can tell.")
     ] = 2,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generated records.")] = 0,
+    rewriting: Rewriting = False,
     searcher: Searchers = BOTH,
     backbone: Backbone = None,
     device: Device = "auto",
@@ -96,7 +99,7 @@ def run_krecords(
     """Run the K-record benchmark: does a question pick its record out of K in one state? By default 1 to 32."""
     from pss_integrations.evaluation import suites
 
-    with evaluation_setup(searcher, 1.0, backbone, device, dtype, cache) as setup:
+    with evaluation_setup(searcher, 1.0, backbone, device, dtype, cache, rewriting=rewriting) as setup:
         record = suites.run_krecords(setup, counts=k or suites.RECORD_COUNTS, groups=groups, seed=seed)
     finish(record, out, as_json)
 

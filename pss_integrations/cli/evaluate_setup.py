@@ -49,6 +49,9 @@ Cache = Annotated[
 QueryWeight = Annotated[
     float, typer.Option("--query-weight", min=0.1, help="Weight of the query against what is appended to it.")
 ]
+Rewriting = Annotated[
+    bool, typer.Option("--rewriting", help="Also rewrite each question with the backbone: about a second each.")
+]
 BOTH = [Searcher.bm25, Searcher.minilm]
 RUNS = Path("runs")
 
@@ -61,15 +64,22 @@ def evaluation_setup(
     device: str,
     dtype: str,
     cache: Path | None,
+    *,
+    rewriting: bool = False,
 ) -> Generator[Setup]:
-    """Load backbone and searchers, and show progress; states and clues are kept in ``cache``."""
+    """Load backbone and searchers, and show progress; states and clues are kept in ``cache``.
+
+    :param rewriting: Also run the arms for which the backbone rewrites each question.
+    """
     from pss_integrations.evaluation import suites
     from pss_integrations.evaluation.source import CachedStates
+    from pss_integrations.evaluation.tools import Tools
     from pss_integrations.retrieval import TransformerEmbedder
     from pss_integrations.states.config import CompileConfig
 
     factories: dict[str, suites.SearcherFactory] = {}
     about: dict[str, str] = {}
+    embedder: Embedder | None = None
     for name in dict.fromkeys(searchers):
         if name is Searcher.minilm:
             fetch_weights(ENCODER)
@@ -82,7 +92,8 @@ def evaluation_setup(
     loaded = load(backbone, device, dtype)
     with telling() as tell:
         source = CachedStates(loaded, CompileConfig(), state_cache(cache))
-        yield suites.Setup(source, factories, about, tell, query_weight)
+        tools = Tools(generator=source if rewriting else None, embedder=embedder)
+        yield suites.Setup(source, factories, about, tell, query_weight, tools)
 
 
 @contextmanager

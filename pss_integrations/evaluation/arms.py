@@ -1,7 +1,7 @@
 """The arms of an evaluation: what each sends to the searcher. Adding one is adding a line to a table.
 
 An arm sends one or more wordings, each a query and a text that expands it; the rankings of several are fused.
-A clue that is blank, or a session without a state, leaves the query alone.
+A clue or text that is blank, or a session without a state, leaves the query alone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pss_integrations.evaluation.controls import STATES
 from pss_integrations.evaluation.pss320 import UNSUPPORTED
 from pss_integrations.evaluation.routed import ROUTED_ARMS
+from pss_integrations.evaluation.texts import TEXTS
+from pss_integrations.evaluation.tools import Tool, Tools
 from pss_integrations.evaluation.turns import Arm, Sent, Turn
 from pss_integrations.routing.rules import is_self_contained, is_usable_clue
 from pss_integrations.routing.wording import Wording
@@ -95,6 +97,13 @@ TEXT_ARMS: Mapping[str, Arm] = {
 }
 """Arms without a state, by name."""
 
+MADE_ARMS: Mapping[str, Arm] = {
+    f"{name}/{how}": Arm(f"{name}/{how}", lambda turn, how=how: compose(how, turn, turn.text), source.state, name)
+    for name, source in TEXTS.items()
+    for how in COMPOSITIONS
+}
+"""Arms that send a text made for the probe, by name: ``<text>/<composition>``."""
+
 STATE_ARMS: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
@@ -108,5 +117,19 @@ STATE_ARMS: Mapping[str, Arm] = {
 }
 """Arms that read a state, by name: ``<state>/<composition>``, and the two rules over text as a guard."""
 
-ARMS: Mapping[str, Arm] = {**TEXT_ARMS, **STATE_ARMS, **ROUTED_ARMS}
+ARMS: Mapping[str, Arm] = {**TEXT_ARMS, **MADE_ARMS, **STATE_ARMS, **ROUTED_ARMS}
 """Every arm by name."""
+
+TAUGHT_ARMS: frozenset[str] = frozenset(
+    name
+    for name in ARMS
+    if name.partition("/")[0]
+    in {"target_card", "concatenation", "record_rrf", "select_bm25", "select_dense", "rewrite_bank"}
+)
+"""Arms without a state that hold what it is taught: for a probe that was asked before, they know what came after it."""
+
+
+def missing_tool(arm: Arm, tools: Tools) -> Tool | None:
+    """Return what the arm cannot do without and was not given; ``None`` if it can be run."""
+    needed = TEXTS[arm.text].tool if arm.text else None
+    return needed if needed and not tools.has(needed) else None

@@ -17,10 +17,12 @@ reordered        the same from the messages in random order, targets parsed from
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
 
 from pss_integrations.evaluation.subjects import Subject
+from pss_integrations.evaluation.tools import Tools
 from pss_integrations.states.targets import TargetBuilder
 from pss_integrations.types import Clue, ClueTarget, Message
 
@@ -54,13 +56,17 @@ class StateSource(Protocol):
 
 
 class Cast:
-    """The subjects of a run, and who writes their states.
+    """The subjects of a run, and who writes their states and texts.
 
-    :param history: Makes targets from messages, for the two controls about their order.
+    :param history: Makes targets from messages, for the two controls about their order and the parsed reference.
+    :param tools: What texts are made with besides states.
     """
 
-    def __init__(self, subjects: Sequence[Subject], source: StateSource, history: TargetBuilder) -> None:
+    def __init__(
+        self, subjects: Sequence[Subject], source: StateSource, history: TargetBuilder, tools: Tools | None = None
+    ) -> None:
         self.subjects, self.source, self.history = subjects, source, history
+        self.tools = tools or Tools()
 
     def correct(self, number: int) -> Any:
         """The state of the session at a position, ``None`` if it has no targets."""
@@ -91,6 +97,17 @@ class Cast:
         subject = self.subjects[number]
         order = Random(f"reordered {subject.session_id}")
         return self.parsed(order.sample(subject.messages, len(subject.messages)))
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Texts, one for each probe of a session.
+
+    :param record: How they were made, as plain data.
+    """
+
+    texts: tuple[str, ...]
+    record: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 STATES: Mapping[str, Callable[[Cast, int], Any]] = {

@@ -27,7 +27,7 @@ class ProbeRecord(_Model):
     """One probe.
 
     :param groups: Number of evidence groups; 0 if nothing answers it.
-    :param clues: State name to the clue that it wrote.
+    :param clues: State name to the clue that it wrote, and the name of another source of texts to its text.
     :param left_alone: Arms that searched with nothing but the query.
     :param ranks: Searcher name to arm name to the rank of each group's first document, from 1; empty without evidence.
     :param titles: The same to the rank of the first document that has the title of one that is evidence; empty if no

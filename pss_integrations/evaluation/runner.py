@@ -6,12 +6,15 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from pss_integrations.evaluation.controls import STATES, Cast
+from pss_integrations.errors import InvalidInput
+from pss_integrations.evaluation.arms import missing_tool
+from pss_integrations.evaluation.controls import STATES, Cast, Made
 from pss_integrations.evaluation.metrics import group_ranks
 from pss_integrations.evaluation.record import ProbeRecord, SessionRecord
 from pss_integrations.evaluation.subjects import Asked
+from pss_integrations.evaluation.texts import TEXTS
 from pss_integrations.evaluation.turns import Arm, Sent, Turn
 from pss_integrations.retrieval.fusion import reciprocal_rank_fusion
 from pss_integrations.retrieval.index import PassageIndex
@@ -22,6 +25,13 @@ from pss_integrations.types import Clue, Hit
 Tell = Callable[[str, int, int], None]
 _Found: TypeAlias = dict[Wording, list[Hit]]
 """What was searched for to what was found, in one session."""
+
+
+class _Given(NamedTuple):
+    """What a probe's arms are given: state name to clue, and the name of a source of texts to its text."""
+
+    clues: Mapping[str, Clue | None]
+    texts: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,11 @@ class Runner:
         """Run every session.
 
         :param tell: Told what is done, how many sessions are done and how many there are.
+        :raises InvalidInput: If an arm needs a tool that the cast has not.
         """
+        for arm in self.arms:
+            if tool := missing_tool(arm, self.cast.tools):
+                raise InvalidInput(f"the arm {arm.name} needs Tools({tool}=...): give it, or leave the arm out")
         total = len(self.cast.subjects)
         records = list[SessionRecord]()
         for number in range(total):
@@ -64,14 +78,26 @@ class Runner:
             states[name] = STATES[name](self.cast, number)
         tell("reading")
         clues = self._read(states, [asked.probe.query for asked in subject.asked])
+        made = dict[str, Made]()
+        for name in dict.fromkeys(arm.text for arm in self.arms if arm.text):
+            tell(f"making {name}")
+            made[name] = TEXTS[name].make(self.cast, number)
         tell("searching")
         found: dict[str, _Found] = {name: {} for name in self.searchers}
         return SessionRecord(
             session_id=subject.session_id,
             group=subject.group,
-            states={name: dict(getattr(state, "record", {})) for name, state in states.items()},
+            states={
+                **{name: dict(getattr(state, "record", {})) for name, state in states.items()},
+                **{name: dict(one.record) for name, one in made.items() if one.record},
+            },
             probes=[
-                self._probe(number, asked, {name: clues[name][at] for name in states}, found)
+                self._probe(
+                    number,
+                    asked,
+                    _Given({name: clues[name][at] for name in states}, {name: made[name].texts[at] for name in made}),
+                    found,
+                )
                 for at, asked in enumerate(subject.asked)
             ],
         )
@@ -83,17 +109,15 @@ class Runner:
         none: dict[str, Sequence[Clue | None]] = {name: [None] * len(queries) for name in states}
         return none | dict(zip(written, clues, strict=True))
 
-    def _probe(
-        self, number: int, asked: Asked, clues: Mapping[str, Clue | None], found: Mapping[str, _Found]
-    ) -> ProbeRecord:
+    def _probe(self, number: int, asked: Asked, given: _Given, found: Mapping[str, _Found]) -> ProbeRecord:
         probe = asked.probe
-        sent = {name: self._sent(name, number, asked, clues, found[name]) for name in self.searchers}
+        sent = {name: self._sent(name, number, asked, given, found[name]) for name in self.searchers}
         titled = self._titled(probe.evidence)
         return ProbeRecord(
             query=probe.query,
             category=probe.category,
             groups=len(probe.evidence),
-            clues={name: clue.text if clue else "" for name, clue in clues.items()},
+            clues={**{name: clue.text if clue else "" for name, clue in given.clues.items()}, **given.texts},
             left_alone=[
                 arm.name
                 for arm in self.arms
@@ -128,9 +152,7 @@ class Runner:
             ids[title].append(doc_id)
         return ids
 
-    def _sent(
-        self, name: str, number: int, asked: Asked, clues: Mapping[str, Clue | None], found: _Found
-    ) -> dict[str, Sent]:
+    def _sent(self, name: str, number: int, asked: Asked, given: _Given, found: _Found) -> dict[str, Sent]:
         """What each arm sends to a searcher."""
         index = self.searchers[name]
         return {
@@ -138,7 +160,7 @@ class Runner:
                 Turn(
                     self.cast.subjects[number],
                     asked,
-                    clues[arm.state] if arm.state else None,
+                    given.clues[arm.state] if arm.state else None,
                     self.count_tokens,
                     find=lambda wording: self._find(name, wording, found),
                     kind=index.kind,
@@ -146,6 +168,7 @@ class Runner:
                     index_id=index.index_id,
                     certificate=self.certificates.get(name, BUILT_IN),
                     query_weight=self.query_weight,
+                    text=given.texts[arm.text] if arm.text else "",
                 )
             )
             for arm in self.arms

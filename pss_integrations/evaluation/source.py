@@ -4,6 +4,7 @@
 
     <directory>/<engine>/states/<digest>.safetensors   a state by what it was written from, with how it was written
                          reads/<digest>.json           the clues of one batch of reads, by the states' own content
+                         answers/<digest>.json         the base model's answers to some chats, by those
 
 ``<engine>`` is a hash of everything else that they depend on: backbone, configuration, device, library versions, and
 the source of the modules that write and read.
@@ -29,7 +30,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 from pss_integrations import states
+from pss_integrations.evaluation import generation
 from pss_integrations.evaluation.bench import new_engine
+from pss_integrations.evaluation.tools import Chat
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.compiler import Progress
 from pss_integrations.states.config import READ_ROWS, CompileConfig
@@ -39,7 +42,9 @@ from pss_integrations.types import Clue, ClueTarget, Message
 
 _LANES = 8
 _CLUES = TypeAdapter(list[list[Clue]])
+_ANSWERS = TypeAdapter(list[Clue])
 _SOURCES = "backbone compiler config engine history layout loss lora optimizer reader rows schedule split steps".split()
+_GENERATION = Path(generation.__file__).read_text(encoding="utf-8")  # other code may give other answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,21 @@ class CachedStates:
         for at in range(0, len(requests), _LANES):
             clues += self._read_batch(requests[at : at + _LANES])
         return clues
+
+    def fits(self, chat: Chat) -> bool:
+        """Whether the chat and an answer fit the backbone's context."""
+        return generation.fits(self.engine.backbone, chat)
+
+    def generate(self, chats: Sequence[Chat]) -> list[Clue]:
+        """Answer each chat in one line without any state.
+
+        :raises InvalidInput: If one does not fit.
+        """
+        said = [[[message.role, message.text] for message in chat] for chat in chats]
+        path = self._directory / "answers" / f"{_digest([_GENERATION, said])}.json"
+        if not path.exists():
+            _write(path, _ANSWERS.dump_json(generation.answer(self.engine.backbone, chats)))
+        return _ANSWERS.validate_json(path.read_bytes())
 
     def _read_batch(self, requests: Sequence[tuple[WrittenState, Sequence[str]]]) -> list[list[Clue]]:
         asked = [[state.digest, list(queries)] for state, queries in requests]

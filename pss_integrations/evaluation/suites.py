@@ -1,9 +1,9 @@
-"""The evaluations that come with the package: what is run, and which comparisons are declared before it."""
+"""The evaluations that come with the package: what is run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from types import MappingProxyType
@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.evaluation import krecords, pss320
-from pss_integrations.evaluation.arms import ARMS, CARD_TOKENS
+from pss_integrations.evaluation.arms import ARMS, CARD_TOKENS, TAUGHT_ARMS, missing_tool
 from pss_integrations.evaluation.controls import Cast, StateSource
 from pss_integrations.evaluation.datasets import SessionData
+from pss_integrations.evaluation.declared import K16, NEEDS_HISTORY, PSS320_FAMILIES, RECORD_FAMILIES, RECORDED_FAMILIES
 from pss_integrations.evaluation.pss320 import Benchmark
 from pss_integrations.evaluation.pss320_audit import audit
 from pss_integrations.evaluation.pss320_facts import Split
@@ -27,6 +28,7 @@ from pss_integrations.evaluation.subjects import (
     from_pss320,
     from_recorded,
 )
+from pss_integrations.evaluation.tools import Tools
 from pss_integrations.protocols import Embedder
 from pss_integrations.retrieval import BM25Index, ChromaIndex
 from pss_integrations.retrieval.index import PassageIndex
@@ -43,56 +45,6 @@ _QUICK_STATES: Final = ("correct", "matched_wrong", "shuffled", "zero")
 _RECORD_STATES: Final = ("correct", "matched_wrong")
 _RECORDED_STATES: Final = ("correct", "history_targets", "matched_wrong", "shuffled", "zero")
 
-_CAUSAL: Final = Family(
-    question="Does the right state help, and neither a wrong nor a shuffled one?",
-    treatment="correct/append",
-    controls=["raw", "matched_wrong/append", "shuffled/append"],
-    joint=True,
-)
-_TEXT: Final = Family(
-    question="Is it better than text?",
-    treatment="correct/append",
-    controls=[
-        "card/append",
-        "target_card/append",
-        "user_history",
-        "full_history",
-        "concatenation",
-        "record_rrf",
-    ],
-)
-PSS320_FAMILIES: Final = (
-    _CAUSAL,
-    _TEXT,
-    Family(
-        question="Does what the state learned come from both stages?",
-        treatment="correct/append",
-        controls=["zero/append", "target_only/append", "history_only/append"],
-    ),
-    Family(
-        question="Does the order of the messages matter, where targets are parsed from them?",
-        treatment="history_targets/append",
-        controls=["reordered/append"],
-    ),
-    Family(
-        question="Does the composition matter?",
-        treatment="correct/append",
-        controls=["correct/replace", "correct/rrf", "guarded/append"],
-    ),
-)
-_K16: Final = "K = 16"
-RECORD_FAMILIES: Final = (
-    Family(
-        question="Does a question pick its record out of sixteen?",
-        treatment="correct/replace",
-        controls=["concatenation", "record_rrf", "matched_wrong/replace"],
-        category=_K16,
-        joint=True,
-    ),
-)
-_NEEDS_HISTORY: Final = "needs history"
-RECORDED_FAMILIES: Final = tuple(family.model_copy(update={"category": _NEEDS_HISTORY}) for family in (_CAUSAL, _TEXT))
-
 
 @dataclass(frozen=True)
 class Setup:
@@ -103,6 +55,7 @@ class Setup:
     :param about: Searcher name to what the record says of it.
     :param tell: Told what is done, how many sessions are done and how many there are.
     :param query_weight: How much the query weighs against what is appended to it.
+    :param tools: What some arms need besides states; those whose tool is missing are left out.
     """
 
     source: StateSource
@@ -110,6 +63,7 @@ class Setup:
     about: Mapping[str, str]
     tell: Tell
     query_weight: float = 1.0
+    tools: Tools = field(default_factory=Tools)
 
     def index(self, passages: Sequence[Passage]) -> dict[str, PassageIndex]:
         """Make every searcher of one pool."""
@@ -124,13 +78,13 @@ class Setup:
         history: HistoryTargets,
         certificates: Mapping[str, Certificate] = MappingProxyType({}),
     ) -> list[SessionRecord]:
-        """Run arms, by name, over subjects.
+        """Run arms, by name, over subjects: those that can be run with the tools there are.
 
         :param certificates: As for :class:`~pss_integrations.evaluation.runner.Runner`.
         """
         runner = Runner(
-            cast=Cast(subjects, self.source, history),
-            arms=[ARMS[name] for name in arms],
+            cast=Cast(subjects, self.source, history, self.tools),
+            arms=[ARMS[name] for name in self._able(arms)],
             searchers=indexes,
             count_tokens=self.source.count_tokens,
             query_weight=self.query_weight,
@@ -150,7 +104,11 @@ class Setup:
         focus: str | None = None,
         config: Mapping[str, Any],
     ) -> RunRecord:
-        """Put the record of a run together; families are cut to the arms and categories that were run."""
+        """Put the record of a run together; families are cut to the arms and categories that were run.
+
+        :param arms: Those that :meth:`run` was asked for.
+        """
+        declared, arms = arms, self._able(arms)
         judged = {None, *(probe.category for session in sessions for probe in session.probes if probe.groups)}
         return RunRecord(
             kind=kind,
@@ -160,13 +118,15 @@ class Setup:
                 "query_weight": self.query_weight,
                 "card_tokens": CARD_TOKENS,
                 "searchers": dict(self.about),
+                "tools": self.tools.describe(),
+                "arms_left_out": [name for name in declared if name not in arms],
                 **self.source.describe(),
             },
             metric=metric,
             k=k,
             focus=focus if focus in judged else None,
             depth=Runner.depth,
-            arms=list(arms),
+            arms=arms,
             searchers=list(self.searchers),
             families=[
                 family.model_copy(
@@ -181,6 +141,9 @@ class Setup:
             sessions=sessions,
         )
 
+    def _able(self, arms: Sequence[str]) -> list[str]:
+        return [name for name in arms if missing_tool(ARMS[name], self.tools) is None]
+
 
 def run_pss320(setup: Setup, *, sessions: int, split: Split, seed: int, quick: bool) -> RunRecord:
     """Run PSS-320: the first sessions of a split, in the pool of all 320.
@@ -192,7 +155,7 @@ def run_pss320(setup: Setup, *, sessions: int, split: Split, seed: int, quick: b
     chosen = benchmark.split(split)[:sessions]
     if not 2 <= sessions <= len(chosen):
         raise InvalidInput(f"the {split} split has {len(benchmark.split(split))} sessions, 2 to all of them can be run")
-    arms = _arms_of(_QUICK_STATES) if quick else list(ARMS)
+    arms = arms_of(_QUICK_STATES) if quick else list(ARMS)
     subjects = from_pss320(chosen)
     _audit(Benchmark(chosen, benchmark.passages), subjects)
     found = setup.run(subjects, setup.index(benchmark.passages), arms, HistoryTargets())
@@ -209,7 +172,7 @@ def run_krecords(setup: Setup, *, counts: Sequence[int], groups: int, seed: int)
     """
     if groups < 2:
         raise InvalidInput(f"a wrong state needs a second group: at least 2 groups, got {groups}")
-    arms = _arms_of(_RECORD_STATES)
+    arms = arms_of(_RECORD_STATES)
     benchmarks = {k: krecords.generate(k, groups=groups, seed=seed, of=max(counts)) for k in sorted(set(counts))}
     indexes = setup.index(benchmarks[max(counts)].passages)
     found = list[SessionRecord]()
@@ -217,7 +180,7 @@ def run_krecords(setup: Setup, *, counts: Sequence[int], groups: int, seed: int)
         subjects = [_with_category(subject, f"K = {k}") for subject in from_krecords(benchmark)]
         found += setup.run(subjects, indexes, arms, HistoryTargets())
     config = {"seed": seed, "counts": sorted(set(counts)), "groups": groups}
-    return setup.record("krecords", found, RECORD_FAMILIES, arms, metric="All-Recall", k=4, focus=_K16, config=config)
+    return setup.record("krecords", found, RECORD_FAMILIES, arms, metric="All-Recall", k=4, focus=K16, config=config)
 
 
 def run_recorded(
@@ -238,12 +201,14 @@ def run_recorded(
     subjects = from_recorded(data, replace(guessing, vocabulary=vocabulary), all_probes=not states)
     if len(subjects) < 2:
         raise InvalidInput(f"{data.name} has {len(subjects)} sessions with probes to ask: at least 2 are needed")
-    arms = _arms_of((_RECORDED_STATES if every_state else ("correct",)) if states else ())
+    arms = arms_of((_RECORDED_STATES if every_state else ("correct",)) if states else ())
+    if not states:  # probes before the cut are asked, too
+        arms = [name for name in arms if name not in TAUGHT_ARMS]
     found = setup.run(subjects, indexes, arms, guessing)
     digest = sha256("\n".join(map(repr, (*data.sessions, len(data.passages)))).encode()).hexdigest()
     config = {"data": digest, "sessions": len(subjects), "states": states, "trusted_roles": sorted(EVERYBODY)}
     return setup.record(
-        data.name, found, RECORDED_FAMILIES, arms, metric="Recall", k=k, focus=_NEEDS_HISTORY, config=config
+        data.name, found, RECORDED_FAMILIES, arms, metric="Recall", k=k, focus=NEEDS_HISTORY, config=config
     )
 
 
@@ -264,8 +229,8 @@ def _audit(benchmark: Benchmark, subjects: Sequence[Subject]) -> None:
         raise InvalidInput(f"the audit of what is to be run found {len(problems)} problems, such as: {problems[0]}")
 
 
-def _arms_of(states: Sequence[str]) -> list[str]:
-    """Names of the arms without a state, and of those that read one of these."""
+def arms_of(states: Sequence[str]) -> list[str]:
+    """Return the names of the arms without a state, and of those that read one of these."""
     has_clue = {name for name, arm in ARMS.items() if arm.state}
     return [
         name

@@ -22,6 +22,7 @@ class Turn:
     """What an arm may use.
 
     :param written: What the arm's state wrote; ``None`` if it has none.
+    :param text: What the arm's source of texts made; blank if it has none.
     :param count_tokens: The backbone's count of a text's tokens.
     :param find: Searches.
     :param kind: What the searcher compares.
@@ -41,6 +42,7 @@ class Turn:
     index_id: str | None = None
     certificate: Certificate = BUILT_IN
     query_weight: float = 1.0
+    text: str = ""
 
     @property
     def clue(self) -> str:
@@ -60,10 +62,12 @@ class Arm:
     :param name: Its name in tables.
     :param send: What it searches for.
     :param state: The state whose clue it reads, a key of :data:`~pss_integrations.evaluation.controls.STATES`.
+    :param text: Where its text comes from, a key of :data:`~pss_integrations.evaluation.texts.TEXTS`.
     :param best_of: Arms of which it is the best one for each probe, by what answers it; it sends nothing itself.
     """
 
     name: str
     send: Callable[[Turn], Sent]
     state: str | None = None
+    text: str | None = None
     best_of: tuple[str, ...] = ()

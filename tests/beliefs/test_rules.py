@@ -42,9 +42,9 @@ def test_it_is_an_extractor_and_takes_nothing_from_nothing():
     [
         ("We use Fluvial for billing.", "decision", "fluvial_billing", "Uses Fluvial for billing."),
         ("We're on Python 3.12 now.", "decision", "python", "Is on Python 3.12."),
-        ("My team relies on Quillbase for audits.", "decision", "quillbase_audits", "Relies on Quillbase for audits."),
+        ("My team relies on Quillbase for audits.", "entity", "team", "Team relies on Quillbase for audits."),
         ("In our lab we use Benchmark Labs.", "decision", "benchmark_labs", "Uses Benchmark Labs."),
-        ("The queue we use is Marlin. Is it fast?", "decision", "marlin", "Uses Marlin as queue."),
+        ("The queue we use is Marlin. Is it fast?", "decision", "marlin_queue", "Uses Marlin as queue."),
         ("We keep our minutes in Foliant.", "decision", "keep_minutes_foliant", "Keeps their minutes in Foliant."),
         ("We adopted Fernline.", "decision", "fernline", "Adopted Fernline."),
         ("We agreed on a fee of 40 euros.", "decision", "fee_euros", "Agreed on a fee of 40 euros."),
@@ -247,13 +247,13 @@ def test_a_comment_behind_code_is_no_statement():
     [
         ("To Norrland Timber. They're our main sponsor.", "Main sponsor is Norrland Timber."),
         ("The buffer for our assay is HEPES.", "Buffer for their assay is HEPES."),
-        ("It is pasted into Benchling, which is what our lab uses.", "Uses Benchling."),
+        ("It is pasted into Benchling, which is what our lab uses.", "Lab uses Benchling."),
         ("Our ticket shop runs on Vespera.", "Ticket shop runs on Vespera."),
-        ("We've been running Vespera for logs.", "Runs Vespera for logs."),
-        ("I started using Vespera in May.", "Uses Vespera."),
+        ("We've been running Vespera for logs.", "Has been running Vespera for logs."),
+        ("I started using Vespera in May.", "Started using Vespera in May."),
         ("I don't want an ORM in this service.", "Does not want an ORM in this service."),
         ("We use Vespera here and I don't want any others on it.", "Uses Vespera."),
-        ("The box with Marlin has been retired, all alerts come from Vespera now.", "Alerts come from Vespera."),
+        ("The box with Marlin has been retired, all alerts come from Vespera now.", "All alerts come from Vespera."),
         ("We decided on Friday to sell the piano.", "Decided to sell the piano."),
         ("Use a table by default, ok?", ""),
     ],
@@ -459,3 +459,15 @@ def test_messages_are_not_changed_and_the_same_gives_the_same():
 )
 def test_long_nonsense_gives_nothing(text):
     assert contents(text) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Our staging server is called Otter.", "staging_server"),
+        ("The cellar printer is known as Hedgehog.", "cellar_printer"),
+    ],
+)
+def test_what_a_thing_is_called_is_filed_under_the_thing(said: str, name: str) -> None:
+    (belief,) = RuleExtractor().extract([Message("user", said)], ["user:universal"]).beliefs
+    assert belief.canonical_name == name

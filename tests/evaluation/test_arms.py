@@ -8,6 +8,7 @@ from pss_integrations.evaluation.arms import ARMS, CARD_TOKENS, card, compose
 from pss_integrations.evaluation.controls import STATES
 from pss_integrations.evaluation.pss320 import UNSUPPORTED, Probe
 from pss_integrations.evaluation.subjects import Asked, Subject
+from pss_integrations.evaluation.texts import TEXTS
 from pss_integrations.evaluation.turns import Turn
 from pss_integrations.retrieval import BM25Index
 from pss_integrations.routing.wording import Wording
@@ -55,6 +56,24 @@ def turn(*, clue: str = "", query: str = "and now?", live: tuple[Message, ...] =
 )
 def test_what_an_arm_sends(name: str, sent: tuple[Wording, ...]) -> None:
     assert ARMS[name].send(turn(clue="a clue")) == sent
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_that_is_made_is_sent_in_every_composition(name: str) -> None:
+    asked = replace(turn(), text="Crane kit-9")
+    raw, alone, both = Wording("and now?"), Wording("Crane kit-9"), Wording("and now?", "Crane kit-9")
+    assert ARMS[f"{name}/replace"].send(asked) == (alone,)
+    assert ARMS[f"{name}/append"].send(asked) == (both,)
+    assert ARMS[f"{name}/rrf"].send(asked) == (raw, alone)
+
+
+def test_the_oracle_chooses_among_the_routes_of_the_router() -> None:
+    assert set(ARMS["oracle_route"].best_of) == {"raw", "card", "clue"}
+    assert {ARMS[f"guarded{end}"].state for end in ("", "_matched_wrong", "_shuffled")} == {
+        "correct",
+        "matched_wrong",
+        "shuffled",
+    }
 
 
 def test_every_state_is_read_in_every_composition() -> None:

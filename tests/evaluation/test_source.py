@@ -9,8 +9,10 @@ from tiny import MESSAGES, TARGETS, tiny_backbone
 from pss_integrations.evaluation.source import CachedStates
 from pss_integrations.states.compiler import CompileProgress
 from pss_integrations.states.config import CompileConfig
+from pss_integrations.types import Message
 
 BACKBONE = tiny_backbone(num_hidden_layers=9)
+CHATS = [(Message("system", "Rewrite it."), Message("user", f"Question: {query}")) for query in ("now?", "before?")]
 QUERIES = ["now?", "before?", "and then?"]
 
 
@@ -92,6 +94,24 @@ def test_clues_are_kept(tmp_path: Path) -> None:
     kept[0].write_text(kept[0].read_text().replace(f'"state_id":"{one.zero().digest}"', '"state_id":"kept"'))
     assert [[replace(clue, state_id=one.zero().digest) for clue in clues] for clues in one.read(asked)] == first
     assert {clue.state_id for clue in one.read(asked)[0]} == {"kept"}
+
+
+def test_answers_are_kept_and_say_the_same_with_a_state_bound(tmp_path: Path) -> None:
+    one = source(tmp_path)
+    first = one.generate(CHATS)
+    assert [clue.state_id for clue in first] == ["", ""]
+    (kept,) = tmp_path.glob("*/answers/*.json")
+    kept.write_text(kept.read_text().replace('"state_id":""', '"state_id":"kept"'))
+    assert {clue.state_id for clue in source(tmp_path).generate(CHATS)} == {"kept"}
+    kept.unlink()
+    one.engine.bank.bind(1, one.compile(MESSAGES, TARGETS).vector)
+    assert one.generate(CHATS) == first
+    one.engine.bank.unbind(1)
+
+
+def test_a_chat_fits_where_it_leaves_room_for_an_answer(tmp_path: Path) -> None:
+    assert source(tmp_path).fits(CHATS[0])
+    assert not source(tmp_path).fits((CHATS[0][0], Message("user", "x" * BACKBONE.context_length)))
 
 
 def test_no_lane_stays_bound_and_nothing_is_invented(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from generating import every_tool
 from oracle import LeakingReads, Oracle, SwappedStates, ZeroStates
 
 from pss_integrations import weights
 from pss_integrations.errors import InvalidInput
 from pss_integrations.evaluation import suites
 from pss_integrations.evaluation.analysis import family_result, scores
+from pss_integrations.evaluation.arms import ARMS, TAUGHT_ARMS, missing_tool
 from pss_integrations.evaluation.controls import StateSource
 from pss_integrations.evaluation.datasets import load_sessions
 from pss_integrations.evaluation.pss320 import BenchmarkSession
@@ -17,17 +19,20 @@ from pss_integrations.evaluation.record import RunRecord
 from pss_integrations.evaluation.source import CachedStates
 from pss_integrations.evaluation.subjects import Subject, from_pss320
 from pss_integrations.evaluation.suites import PSS320_FAMILIES, RECORD_FAMILIES, Setup
+from pss_integrations.evaluation.tools import Tools
 from pss_integrations.states.backbone import load_backbone
 from pss_integrations.states.config import CompileConfig
 from pss_integrations.types import ClueTarget
 
 
-def setup(source: StateSource) -> Setup:
-    return Setup(source, {"bm25": suites.bm25}, {}, lambda what, done, total: None)
+def setup(source: StateSource, tools: Tools | None = None) -> Setup:
+    return Setup(source, {"bm25": suites.bm25}, {}, lambda what, done, total: None, tools=tools or Tools())
 
 
-def pss320(source: StateSource, sessions: int = 64, quick: bool = True, split: Split = "test") -> RunRecord:
-    return suites.run_pss320(setup(source), sessions=sessions, split=split, seed=0, quick=quick)
+def pss320(
+    source: StateSource, sessions: int = 64, quick: bool = True, split: Split = "test", tools: Tools | None = None
+) -> RunRecord:
+    return suites.run_pss320(setup(source, tools), sessions=sessions, split=split, seed=0, quick=quick)
 
 
 def test_states_that_work_pass_the_joint_rule() -> None:
@@ -45,7 +50,7 @@ def test_a_broken_engine_does_not_pass_the_joint_rule(broken: type[Oracle], cont
 
 
 def test_every_arm_of_a_whole_run_is_scored_and_every_family_declared() -> None:
-    record = pss320(Oracle(), sessions=4, quick=False)
+    record = pss320(Oracle(), sessions=4, quick=False, tools=every_tool())
     assert record.families == list(PSS320_FAMILIES)
     for arm in record.arms:
         assert 0 <= scores(record, "bm25", arm).mean <= 1
@@ -57,6 +62,16 @@ def test_a_quick_run_declares_only_what_it_ran() -> None:
     assert all({one.treatment, *one.controls} <= set(record.arms) for one in record.families)
     assert record.families[0] == PSS320_FAMILIES[0]
     assert record.families[2].left_out == ["target_only/append", "history_only/append"]
+
+
+def test_arms_whose_tool_is_missing_are_left_out_by_name() -> None:
+    record = pss320(Oracle(), sessions=2)
+    missing = {f"{name}/append" for name in ("rewrite_history", "rewrite_bank", "select_dense", "external")}
+    assert missing <= set(record.config["arms_left_out"])
+    assert set(record.config["arms_left_out"]).isdisjoint(record.arms)
+    assert ["select_dense/append"] in [family.left_out for family in record.families]
+    assert record.config["tools"] == {"generator": False, "embedder": None, "external": None}
+    assert {"parsed/append", "select_bm25/append", "fixed_readout/append"} <= set(record.arms)
 
 
 def test_targets_that_know_the_probes_are_refused_before_anything_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +94,7 @@ def test_a_split_has_so_many_sessions(sessions: int, split: Split) -> None:
 
 
 def test_records_are_run_for_each_count() -> None:
-    record = suites.run_krecords(setup(Oracle()), counts=[1, 16], groups=2, seed=0)
+    record = suites.run_krecords(setup(Oracle(), every_tool()), counts=[1, 16], groups=2, seed=0)
     assert [probe.category for one in record.sessions for probe in one.probes[:1]] == ["K = 1"] * 2 + ["K = 16"] * 2
     assert record.families == list(RECORD_FAMILIES)
     assert record.focus == "K = 16"
@@ -100,6 +115,8 @@ def test_recorded_conversations_are_run(recorded: Path, states: bool) -> None:
     raw, gold = (scores(record, "bm25", arm, category="needs history").mean for arm in ("raw", "gold"))
     assert raw < gold
     assert ("correct/append" in record.arms) == states
+    # Without states probes before the cut are asked: what is built from all messages would know too much.
+    assert all((name in record.arms) == states for name in TAUGHT_ARMS if missing_tool(ARMS[name], Tools()) is None)
 
 
 @pytest.fixture(scope="module")

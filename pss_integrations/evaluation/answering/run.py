@@ -107,7 +107,7 @@ def answer_subjects(
     check_arms(arms)
     if not any(_is_answerable(asked) for subject in subjects for asked in subject.asked):
         raise InvalidInput(f"no probe of {kind} has both evidence and answers, so there is nothing to read")
-    cast = Cast(subjects, setup.source, HistoryTargets())
+    cast = Cast(subjects, setup.source, HistoryTargets(), setup.tools)
     records, finds = find_passages(setup, cast, setup.index(passages), arms, k=k)
     reading = _Reading(cast, reads, finds, {passage.doc_id: passage for passage in passages}, references)
     before = reading.digests()

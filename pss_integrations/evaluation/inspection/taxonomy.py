@@ -185,7 +185,7 @@ def taxonomy(record: RunRecord, searcher: str, arm: str, knowledge: Knowledge | 
 
 
 def _state_of(record: RunRecord, searcher: str, arm: str) -> str:
-    state = ARMS[arm].state if arm in ARMS else None
+    state = ARMS[arm].text or ARMS[arm].state if arm in ARMS else None
     if searcher not in record.searchers or arm not in record.arms or state is None:
         with_state = [name for name in record.arms if name in ARMS and ARMS[name].state]
         raise InvalidInput(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from pss_integrations.errors import InvalidInput
-from pss_integrations.evaluation.arms import ARMS
 from pss_integrations.evaluation.pss320_facts import Split
 from pss_integrations.evaluation.public.activity import ActiveRequestTargets
 from pss_integrations.evaluation.public.audit import audit
@@ -17,7 +16,7 @@ from pss_integrations.evaluation.public.rows import Kind
 from pss_integrations.evaluation.public.sessions import PublicData, load_public, subjects_of
 from pss_integrations.evaluation.record import Family, RunRecord
 from pss_integrations.evaluation.subjects import Subject
-from pss_integrations.evaluation.suites import Setup
+from pss_integrations.evaluation.suites import Setup, arms_of
 from pss_integrations.states.history_targets import HistoryTargets
 
 PUBLIC_STATES: Final = ("correct", "matched_wrong", "shuffled", "zero")
@@ -69,7 +68,7 @@ class Prepared:
         :param k: Cut-off of the primary metric, All-Recall; 3 in the paper.
         """
         run = PUBLIC_STATES if states else ()
-        arms = [name for name, arm in ARMS.items() if arm.state in (None, *run) and (states or not arm.best_of)]
+        arms = arms_of(run)
         found = setup.run(self.subjects, setup.index(self.data.passages), arms, HistoryTargets())
         config = {**self._describe(), "states": states}
         return setup.record(self.data.kind, found, PUBLIC_FAMILIES, arms, metric="All-Recall", k=k, config=config)

@@ -6,6 +6,7 @@ import re
 
 from pss_integrations.beliefs.extraction.english.claims import Claim, claim_of
 from pss_integrations.beliefs.extraction.english.clauses import Clause, clause, is_name, is_thing, sentence, terms
+from pss_integrations.beliefs.extraction.english.parsing import statements
 from pss_integrations.beliefs.extraction.english.prose import Sentence
 from pss_integrations.beliefs.extraction.english.vetoes import is_stated
 from pss_integrations.beliefs.names import name_key
@@ -129,6 +130,8 @@ def answered(spoken: Sentence, question: Claim) -> Claim | None:
     plain = _VERDICT.sub("", spoken.text)
     if act := _acted(plain, question):
         return None if spoken.asks else act
+    if told := _who_does(plain, question):
+        return None if spoken.asks else told
     found = _TELLS.match(plain)
     if found is None or spoken.asks or _HEDGED.search(spoken.text) or _STILL_OPEN.search(spoken.text):
         return None
@@ -182,6 +185,21 @@ def _acted(plain: str, question: Claim) -> Claim | None:
     who = "" if found["who"].lower() in ("we", "i") else found["who"]
     content = sentence(who or "will", found["verb"] if who else _BASE.sub("", found["act"]), said)
     return claim_of("decide", Clause(said), content, name=question.name, aliases=(*question.aliases, *terms(said)))
+
+
+def _who_does(plain: str, question: Claim) -> Claim | None:
+    """The answer by who does it: "Ms Adeyemi is taking over the class"."""
+    if not question.content.startswith("Undecided who ") or _HEDGED.search(plain) or _STILL_OPEN.search(plain):
+        return None
+    asked = {_stem(word) for word in tokenize(asked_by(question))} - FUNCTION_WORDS
+    for one in statements(plain):
+        said = clause(one.rest).text
+        shared = asked.intersection(map(_stem, tokenize(f"{one.said} {one.verb} {said}")))
+        if one.who == "named" and one.tense in ("present", "progressive", "future") and len(shared) > 1:
+            content = sentence(one.subject, *one.words, one.said, said)
+            aliases = (*question.aliases, one.subject)
+            return claim_of("decide", Clause(said), content, name=question.name, aliases=aliases)
+    return None
 
 
 def _stem(word: str) -> str:

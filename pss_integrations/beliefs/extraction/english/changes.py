@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from pss_integrations.beliefs.extraction.english.claims import Claim, Rule, about, claim_of, rule
+from pss_integrations.beliefs.extraction.english.claims import Claim, Rule, about, claim_of, ended, rule
 from pss_integrations.beliefs.extraction.english.clauses import (
     Clause,
     clause,
@@ -25,7 +25,6 @@ from pss_integrations.beliefs.extraction.english.grammar import (
     is_lasting,
     is_own,
 )
-from pss_integrations.beliefs.extraction.english.usage import ended
 
 _MOVED = (
     r"(?:switch|migrat|chang|upgrad|transition|convert|port|reassign|downgrad|relocat|promot|renam|bump|rais|lower|"

@@ -8,11 +8,24 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from pss_integrations.beliefs.extraction.english.clauses import Clause, snake, terms, third_person, without_version
+from pss_integrations.beliefs.extraction.english.clauses import (
+    Clause,
+    sentence,
+    snake,
+    terms,
+    third_person,
+    without_old,
+    without_version,
+)
 from pss_integrations.beliefs.names import name_key
 from pss_integrations.beliefs.schema import MAX_ALIASES, BeliefType, NewBelief, Provenance
 
 Kind = Literal["use", "change", "decide", "end", "taste", "rule", "fact", "open"]
+_ENDED_IN = re.compile(
+    r"\b(?:in|on) (?=(?:(?:early|late|mid) )?(?:january|february|march|april|may|june|july|august|september|october|"
+    r"november|december|(?:19|20)\d\d)\b)",
+    re.IGNORECASE,
+)
 _NAME_CHARS = 200  # what a belief allows; a longer "name" is a sentence without punctuation
 _TYPES: dict[Kind, BeliefType] = {
     "taste": "preference",
@@ -92,6 +105,18 @@ def claim_with(kind: Kind, said: Clause, content: str, *words: str) -> Claim:
     """Make a claim that is named by the first of the words that it is about, and found by all of them."""
     words = tuple(dict.fromkeys(words))
     return claim_of(kind, said, content, name=snake(*words[:2]), aliases=words)
+
+
+def used(said: Clause, verb: str) -> Claim:
+    """A claim that something is in use; "instead of X" makes it a change."""
+    said, old = without_old(said)
+    return replace(claim_of("change" if old else "use", said, sentence(verb, said.text)), replaces=old)
+
+
+def ended(said: Clause, verb: str) -> Claim:
+    """A claim that something is not, or no longer, in use."""
+    text = _ENDED_IN.sub("since ", said.text)
+    return replace(claim_of("end", said, sentence(verb, text)), ends=True)
 
 
 def about(thing: str, rest: str = "") -> tuple[str, tuple[str, ...]]:

@@ -37,7 +37,7 @@ _FILLER = re.compile(
     r"(?:years|ages|now|good)|at all|(?:in |over |from )?(?:here|there)|yet|mostly|generally|over the (?:winter|"
     r"summer|weekend|holidays|years)|in the end|for (?:a|some) .{0,12}(?:while|time)|last (?:week|month|year|spring|"
     r"summer|autumn|fall|winter)|yesterday|(?:about |almost |over )?(?:an?|one|two|three|four|five|six|\d+) (?:day|"
-    r"week|month|year)s? ago|recently|tbh|lol|haha+|fwiw|imo|pls|thx|ever)$",
+    r"week|month|year)s? ago|(?:ages|long) ago|recently|tbh|lol|haha+|fwiw|imo|pls|thx|ever)$",
     re.IGNORECASE,
 )
 _LEADING = re.compile(

@@ -20,22 +20,15 @@ from pss_integrations.beliefs.extraction.english.changes import CHANGES
 from pss_integrations.beliefs.extraction.english.claims import Claim, Rule
 from pss_integrations.beliefs.extraction.english.clauses import clause, sentence, without_version
 from pss_integrations.beliefs.extraction.english.corrections import corrected, takes_back
-from pss_integrations.beliefs.extraction.english.deadlines import DEADLINES
 from pss_integrations.beliefs.extraction.english.decisions import DECISIONS
 from pss_integrations.beliefs.extraction.english.elided import with_subject
-from pss_integrations.beliefs.extraction.english.facts import FACTS
+from pss_integrations.beliefs.extraction.english.general import general
 from pss_integrations.beliefs.extraction.english.grammar import PASSING
 from pss_integrations.beliefs.extraction.english.leanings import LEANINGS
-from pss_integrations.beliefs.extraction.english.negations import NEGATIONS
-from pss_integrations.beliefs.extraction.english.passives import PASSIVES
-from pss_integrations.beliefs.extraction.english.policies import POLICIES
 from pss_integrations.beliefs.extraction.english.pronouns import spelled_out
 from pss_integrations.beliefs.extraction.english.prose import Sentence, sentences
 from pss_integrations.beliefs.extraction.english.questions import QUESTIONS, disagreement, labelled
-from pss_integrations.beliefs.extraction.english.relations import RELATIONS
-from pss_integrations.beliefs.extraction.english.resolutions import RESOLUTIONS
-from pss_integrations.beliefs.extraction.english.selves import SELVES
-from pss_integrations.beliefs.extraction.english.setups import SETUPS
+from pss_integrations.beliefs.extraction.english.rewrites import in_plain_order
 from pss_integrations.beliefs.extraction.english.standing import STANDING
 from pss_integrations.beliefs.extraction.english.suggestions import (
     Suggestion,
@@ -46,8 +39,6 @@ from pss_integrations.beliefs.extraction.english.suggestions import (
     taken_up,
 )
 from pss_integrations.beliefs.extraction.english.tastes import TASTES
-from pss_integrations.beliefs.extraction.english.turns import TURNS
-from pss_integrations.beliefs.extraction.english.usage import USAGE
 from pss_integrations.beliefs.extraction.english.vetoes import begins_fiction, is_joke, is_stated, is_undecided
 from pss_integrations.beliefs.extraction.observation import Answer, Gone, Observation
 from pss_integrations.beliefs.names import name_key
@@ -56,14 +47,7 @@ from pss_integrations.types import Message, Role
 
 _RULES: tuple[tuple[Rule, Callable[[re.Match[str], Sentence], bool]], ...] = (
     *((rule, is_undecided) for rule in QUESTIONS),
-    *(
-        (rule, is_stated)
-        for family in (
-            *(TURNS, CHANGES, DECISIONS, TASTES, STANDING, USAGE, FACTS, SETUPS, POLICIES, SELVES),
-            *(LEANINGS, PASSIVES, RESOLUTIONS, RELATIONS, DEADLINES, NEGATIONS),
-        )
-        for rule in family
-    ),
+    *((rule, is_stated) for family in (CHANGES, DECISIONS, TASTES, LEANINGS, STANDING) for rule in family),
 )
 _NOW = re.compile(r"\b(?:now|these days|instead)\b", re.IGNORECASE)
 _INFERRED = 0.5  # confidence in what an assistant or a tool says about the user
@@ -133,9 +117,9 @@ class Conversation:
         elif reply := self._reply(spoken, previous):
             self._add(reply, message)
         else:
-            spoken = with_subject(spelled_out(spoken, previous))
-            for claim in _folded(_claims(spoken), spoken):
-                self._state(beginning(claim, spoken.text, message.created_at), spoken, message)
+            for plain in in_plain_order(with_subject(spelled_out(spoken, previous))):
+                for claim in _folded(_claims(plain), plain):
+                    self._state(beginning(claim, plain.text, message.created_at), plain, message)
 
     def _infer(self, spoken: Sentence, message: Message) -> None:
         """Keep what is said of the user, unless there is something about it already."""
@@ -215,6 +199,9 @@ def _claims(spoken: Sentence) -> Iterator[Claim]:
             if claim and not (claim.kind in ("use", "taste") and PASSING.search(spoken.text)):
                 settled = len(clause(spoken.text[end:]).text) if claim.content.startswith("Decided") else 0
                 taken.append((start, end + settled, claim))
+    taken += [
+        (start, start + 1, claim) for start, claim in general(spoken, [(start, claim) for start, _, claim in taken])
+    ]
     reasons = [(end, spoken.text.find(claim.why, end) + len(claim.why)) for _, end, claim in taken if claim.why]
     for start, _, claim in sorted(taken, key=lambda one: one[0]):
         if not any(begin <= start < end for begin, end in reasons):  # a reason is told with what it explains

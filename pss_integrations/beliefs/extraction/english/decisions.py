@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from pss_integrations.beliefs.extraction.english.claims import Claim, Rule, claim_of, rule
+from pss_integrations.beliefs.extraction.english.claims import Claim, Rule, claim_of, ended, rule, used
 from pss_integrations.beliefs.extraction.english.clauses import Clause, clause, conjugate, is_name, is_thing, sentence
 from pss_integrations.beliefs.extraction.english.grammar import ADVERBS, FAILURE, OPENING, PASSING, WE
-from pss_integrations.beliefs.extraction.english.usage import ended, used
 
 _DECIDED = (
     r"decided|agreed|settled|opted|plumped|committed|standardi[sz]ed|signed(?: up| (?:an?|the) [a-z]+)?|voted|"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from pss_integrations.beliefs.extraction.english.lexicon import CHANGES, is_past, lemma
 from pss_integrations.beliefs.extraction.english.prose import Sentence
 
 _LEAD = (
@@ -39,10 +40,18 @@ _FORMS = (
 )
 
 
+_PAST = re.compile(
+    rf"{_LEAD}(?P<verb>[a-z]+) (?!on\b|in\b|at\b|by\b|for\b|until\b|since\b|with\b|and\b|or\b|it\b|that\b)[\w'-]",
+    re.IGNORECASE,
+)
+
+
 def with_subject(spoken: Sentence) -> Sentence:
     """Put "I" before a predicate that has no subject; orders, which have none either, stay as they are."""
     if spoken.asks:
         return spoken
+    if (found := _PAST.match(spoken.text)) and lemma(found["verb"]) in CHANGES and is_past(found["verb"]):
+        return replace(spoken, text=f"{found['lead']}i {spoken.text[found.end('lead') :]}")
     for form, subject in _FORMS:
         if found := form.match(spoken.text):
             return replace(spoken, text=f"{found['lead']}{subject}{spoken.text[found.end() :]}")

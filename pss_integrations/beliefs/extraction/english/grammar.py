@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_GROUP = (
+GROUP = (
     r"(?:\w+ )?(?:team|teams|company|firm|shop|store|lab|group|office|department|school|clinic|practice|kitchen|"
     r"bakery|studio|crew|squad|family|organi[sz]ation|club|choir|agency|startup|unit|household|class|guild|band|"
     r"orchestra|board|committee|vineyard|farm|brewery|winery|restaurant|caf[eé]|hotel|hostel|museum|library|archive|"
@@ -12,17 +12,19 @@ _GROUP = (
     r"hospital|ward|pharmacy|surgery|newsroom|magazine|gallery|dairy|orchard|faculty|institute|university|college|"
     r"council|union|collective|troupe|ensemble|quartet|bookshop|developers)"
 )
+"""Who the speaker may be with others."""
+
 _STAFF = (
     r"(?:(?!other|rival|opposing|away|old|former|previous|visiting)\w+ )?(?:staff|volunteers|tutors|drivers|trainers|"
     r"coaches|nurses|cooks|editors|technicians|apprentices|interns)"
 )
 _EVERYONE = (
-    rf"every(?:one|body) (?:here|(?:in|at|on) (?:the|our) (?:\w+ )?{_GROUP})|every(?:one|body)(?=[^,;:]* (?:now|"
-    rf"here)\b)|(?:the|our) (?:whole|entire) {_GROUP}|"
+    rf"every(?:one|body) (?:here|(?:in|at|on) (?:the|our) (?:\w+ )?{GROUP})|every(?:one|body)(?=[^,;:]* (?:now|"
+    rf"here)\b)|(?:the|our) (?:whole|entire) {GROUP}|"
     r"(?:people|guests|customers|members|students|parents|patients|volunteers)(?=[^,;:]* now\b)"
 )
 WE = (
-    rf"\b(?P<who>we|i|(?:our|my) {_GROUP}|the (?:team|company|committee|board|crew|family)|(?:the|our) {_STAFF}|"
+    rf"\b(?P<who>we|i|(?:our|my) {GROUP}|the (?:team|company|committee|board|crew|family)|(?:the|our) {_STAFF}|"
     rf"{_EVERYONE}|the (?:choir|club|band|lab|practice|clinic|orchestra|guild|vineyard|brewery|farm|nursery|kennel|"
     rf"parish|"
     r"society|museum|theatre|school)(?! (?:across|next|opposite|down|behind|around|where|that|which|who|of|in)\b)|all "
@@ -122,7 +124,7 @@ _ALONE = (
 )
 _MANKINDS = r"sun|moon|galaxy|planet|solar system|universe|world|species|ancestors|bod(?:y|ies)|brains?|cells|genes"
 _NO_SUBJECT = re.compile(
-    rf"(?:[\w-]+ )?(?:{_MANKINDS})|(?!{_GROUP}'s)(?:[\w-]+ )*\w+'s .+|(?:[\w-]+ )*(?:{_PERSONS})s' .+|(?:[\w'-]+ "
+    rf"(?:[\w-]+ )?(?:{_MANKINDS})|(?!{GROUP}'s)(?:[\w-]+ )*\w+'s .+|(?:[\w-]+ )*(?:{_PERSONS})s' .+|(?:[\w'-]+ "
     rf")*(?:{_PERSONS}|{_MATTERS})s?(?: (?:of|about|for|with|from|here|is)\b.*)?|(?:{_ALONE})|(?:first|last|next) .+",
     re.IGNORECASE,
 )

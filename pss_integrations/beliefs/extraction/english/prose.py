@@ -101,7 +101,8 @@ _SHORT = {
     r"\b(i|we|you|they)'?ve\b": r"\1 have",
     r"\b(i|we|you|they|it|that|who|he|she)'ll\b": r"\1 will",
     r"\b(i|we|you|they)'d\b": r"\1 would",
-    r"\b(i|we|you|they) have got (?=an?\b|no\b|\d|two|three|four|five|six|(?-i:[A-Z]))": r"\1 have ",
+    r"\b(i|we|you|they) have got (?=an?\b|no\b|\d|two|three|four|five|six|seven|eight|nine|ten|"
+    r"(?-i:[A-Z]))": r"\1 have ",
     r"\bcan'?t\b": "cannot",
     r"\bwo(?:n't|nt)\b": "will not",
     r"\b(do|does|did|is|are|was|were|has|have|had|would|should|could)n'?t\b": r"\1 not",
@@ -130,7 +131,7 @@ def _spelled_out(line: str) -> str:
 _LONGEST = 600  # characters; nobody says more in one sentence, and rules take time
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _END = re.compile(
-    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bMr\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\bNo\.)(?<!\bca\.)(?<=[.!?])[)\]]*\s+(?=\S)|;\s+|"
+    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bMr\.)(?<!\bDr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b(?-i:N)o\.)(?<!\bca\.)(?<=[.!?])[)\]]*\s+(?=\S)|;\s+|"
     r",\s+(?=(?:i mean|no,? wait|wait,? no|or rather|make that|scratch that)\b)",
     re.IGNORECASE,
 )

@@ -135,7 +135,21 @@ _LABEL = (
     r"one )?(?:open|undecided|unresolved|unsettled|tbd|to be decided)(?: question| point)?(?: "
     r"still| yet)?)"
 )
+_UNKNOWN = (
+    r"(?:no idea|not (?:sure|clear|certain|known|decided|settled)|(?:do|does) not know|have no clue|unclear|unknown|"
+    r"unsure|"
+    r"waiting to (?:hear|find out|see)|(?:has|have) not (?:told|said|heard|found out|worked out|figured out|decided|"
+    r"learned|"
+    r"confirmed|answered)|cannot say)"
+)
 QUESTIONS: tuple[Rule, ...] = (
+    rule(
+        _open,
+        rf"(?:(?=.*\b(?:yet|still|so far|until now|as yet)\b)|(?=.*\bwaiting to\b))[^,;:?]*?\b{_UNKNOWN}(?: (?:yet|"
+        rf"me|us|so far))* "
+        r"(?:about )?(?P<how>whether|if|which|what|who|when|where|how|why) (?=(?:we|i|to|our|my|the|it|will|"
+        r"\w+ (?:we|i|to))\b)",
+    ),
     rule(
         _open,
         rf"(?:{WE}{ADVERBS}|^(?:still |i |we )?)",

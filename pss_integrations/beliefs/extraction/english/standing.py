@@ -15,7 +15,7 @@ from pss_integrations.beliefs.extraction.english.clauses import (
     terms,
 )
 from pss_integrations.beliefs.extraction.english.grammar import PASSING, START, WE
-from pss_integrations.text import FUNCTION_WORDS
+from pss_integrations.beliefs.extraction.english.lexicon import lemma
 
 _MARKER = (
     r"(?:from now on|from here on|going forward|from today on|in (?:the )?future|henceforth|as a (?:general )?rule|"
@@ -81,7 +81,7 @@ def _from_now_on(_found: re.Match[str], after: str) -> Claim | None:
     said = clause(text)
     if speaker := _SPEAKER.match(said.text):
         rest = said.text[speaker.end() :]
-        if re.match(r"(?:like|love|prefer|hate|enjoy)$", speaker["verb"]):
+        if re.match(r"(?:like|love|prefer|hate|enjoy|would)$", speaker["verb"]):
             return None  # a taste
         if not terms(rest) or _NO_HABIT.fullmatch(speaker["verb"]):
             return None
@@ -96,7 +96,7 @@ def _marked_order(found: re.Match[str], after: str) -> Claim | None:
     """``Use metric units in all your answers``, ``number the steps from now on``."""
     said = clause(f"{found['verb']} {after}")
     if (
-        found["verb"].lower() in FUNCTION_WORDS
+        lemma(found["verb"]) != found["verb"].lower()
         or not _STANDING.search(after)
         or PASSING.search(said.text)
         or _NO_ORDER.match(said.text)
@@ -106,6 +106,14 @@ def _marked_order(found: re.Match[str], after: str) -> Claim | None:
         r",? \b(?:from (?:now|here|today) on|going forward|in (?:the )?future)\b", "", said.text, flags=re.IGNORECASE
     )
     return _order("", replace(said, text=plain.strip(" ,")))
+
+
+def _order_with_limit(found: re.Match[str], _after: str) -> Claim | None:
+    """``Sign my letters with my title, never with my first name``."""
+    text = f"{found['verb']} {found['rest']}"
+    if lemma(found["verb"]) != found["verb"].lower() or PASSING.search(text) or _HERE.search(text) or '""' in text:
+        return None
+    return _order("", Clause(text))
 
 
 def _stop(found: re.Match[str], after: str) -> Claim | None:
@@ -219,6 +227,11 @@ def _order(when: str, said: Clause) -> Claim:
 
 
 STANDING: tuple[Rule, ...] = (
+    rule(
+        _order_with_limit,
+        r"^(?:please,? |and |also |but )*(?P<verb>(?!always\b|never\b|do\b)[a-z]+) ",
+        r"(?P<rest>(?:my|our|all|any|the [\w-]+s)\b[^;:]*, (?:and |but )?(?:never|always) (?!again\b).+)",
+    ),
     rule(
         _always,
         rf"(?:{START}|\byou must |\b(?:i|we) (?:need|want|expect|would like) you to )",

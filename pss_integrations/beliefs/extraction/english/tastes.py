@@ -42,6 +42,8 @@ _NO_TASTE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """What is liked in a conversation, and not in general: "your idea", "the second version", "this rather than that"."""
+_GENERALLY = re.compile(r"\b(?:generally|in general|as a rule|usually|normally|always|every time)\b", re.IGNORECASE)
+_SENSED = re.compile(r"the (?:taste|smell|sound|sight|look|feel|noise) of (?!this|that|the)", re.IGNORECASE)
 _TIMES = re.compile(r"(?:early |late )?(?:morning|afternoon|evening|weekend)s", re.IGNORECASE)
 _FOR = re.compile(
     r"(?:^|[,:] |\b(?:and|but|so) )for (?P<what>(?!(?:this|that|now|the|it|today|once)\b)[^,;:]{2,40}?),? $",
@@ -107,6 +109,7 @@ def _would_prefer(found: re.Match[str], after: str) -> Claim | None:
         said = replace(said, text=f"{said.text} for {fronted['what']}")
     is_general = (
         found["neg"]
+        or _GENERALLY.search(found.string)
         or _PLURAL.fullmatch(said.text)
         or re.match(r"you (?:\w+ed|did not|kept|wrote|told)\b", said.text)
         or fronted
@@ -153,7 +156,9 @@ def _would_take(found: re.Match[str], after: str) -> Claim | None:
 def _bothers(found: re.Match[str], after: str) -> Claim | None:
     """``Pop-ups drive me mad``: of things in general, not of the one at hand."""
     what = found["what"].strip()
-    if not is_thing(what) or _DEFINITE.match(what) or PASSING.search(found.string) or FAILURE.search(what):
+    if not is_thing(what) or PASSING.search(found.string) or FAILURE.search(what):
+        return None
+    if _DEFINITE.match(what) and not _SENSED.match(what):
         return None
     said = clause(f"{what}{found['how']}{after}")
     name, aliases = about(clause(what).thing, "")
@@ -179,11 +184,17 @@ def _first_choice(found: re.Match[str], _after: str) -> Claim | None:
 TASTES: tuple[Rule, ...] = (
     rule(
         _first_choice,
+        rf"^(?:[a-z]+, )?(?P<what>(?:an? |the )?{NOUNS}) for (?:me|us),? (?:please,? )?(?:every (?:single )?time|"
+        rf"always|any day)",
+    ),
+    rule(
+        _first_choice,
         r"\bfor me it is (?:always )?(?P<what>[^,;:]{2,40}?),? (?:every|any|each) (?:single )?(?:time|day)\b",
     ),
     rule(
         _first_choice,
-        rf"^(?:[a-z]+, )?(?P<what>(?:an? )?{NOUNS} over (?:an? )?{NOUNS})(?: for (?:me|us)|,? any (?:day|time)|, "
+        rf"^(?:[a-z]+, )?(?P<what>(?!give me)(?:an? )?{NOUNS} over (?:an? )?{NOUNS})(?: for (?:me|us)|,? any (?:day|"
+        rf"time)|, "
         rf"always)",
     ),
     rule(
@@ -211,19 +222,23 @@ TASTES: tuple[Rule, ...] = (
         _bothers,
         r"^(?:(?:and|but|so|also|yeah|sorry|tbh|ugh|honestly)\b,? )*",
         rf"(?P<what>{NOUNS})(?P<how> (?:always |really |just )*(?:(?:drives?|makes?) me (?:mad|nuts|crazy|cringe|"
+        rf"ill|anxious|tired|uncomfortable|furious|sad|"
         rf"sick|itch|shudder|gag|sneeze|nervous|uneasy|happy|angry|",
-        r"up the wall)|annoys? me|irritates? me|puts? me off|gets? on my nerves|gives? me (?:a headache|the creeps|"
+        r"up the wall)|annoys? me|irritates? me|puts? me off|gets? on my nerves|(?:disgusts?|bores?|scares?|"
+        r"depresses|exhausts?|stresses|relaxes|calms?|soothes?|delights?) me|gives? me (?:migraines|nightmares)|"
+        r"gives? me (?:a headache|the creeps|"
         r"hives|",
-        r"heartburn|a rash)|(?:is|are) not (?:my thing|for me)|tastes? (?:like|of) \w+ to me|hurts? my eyes|"
+        r"heartburn|a rash)|(?:is|are) not (?:my thing|for me)|(?:is|are) (?:pure |sheer |absolute )?(?:torture|"
+        r"hell|heaven|bliss|agony|poison|a nightmare|a joy) (?:for|to) (?:me|us)|tastes? (?:like|of) \w+ to me|"
+        r"hurts? my eyes|"
         r"(?:works?|suits?)(?: me| us)? (?:best|better)(?: for (?:me|us))?|and i do not get along|does not agree "
         r"with me|do not agree with me))",
     ),
     rule(
         _finds,
         rf"\b(?:i|we) (?:always |really |generally )*find (?P<what>{NOUNS}) (?:really |rather |very |too |so |a bit )*",
-        r"(?P<how>distracting|annoying|ugly|tedious|confusing|irritating|boring|exhausting|tiring|useless|pointless|",
-        r"hard to read|easier to read|unreadable|tacky|cheesy|rude|overwhelming|calming|helpful|relaxing|delicious|",
-        r"disgusting|gross|too sweet|too salty|pretentious|patronising)\b",
+        r"(?P<how>[a-z]+(?:ing|able|ible|ful|less|ous|ive|ic)|ugly|boring|hard to \w+|easier to \w+|tacky|cheesy|rude|"
+        r"gross|too \w+)\b",
     ),
     rule(
         _favourite,

@@ -10,6 +10,7 @@ _OWN_WORDS = re.compile(
     r"\b(?:as |like )?(?:i|we) (?:have |had |already )*(?:said|mentioned|told you|wrote|asked|noted)\b|\bas (?:said|"
     r"mentioned)\b|\bi should (?:also )?(?:add|mention|say)(?: that)?\b|\bif (?:it|that|this) (?:helps|matters|is "
     r"relevant|counts)\b|"
+    r"\b(?:in case|if) you (?:are )?(?:wonder|wondering|ask|asked|curious|interested)\b|"
     r"\b(?:i|we) (?:(?:had to|have to|just|always) )*(?:explain(?:ed)?|tell|told|remind(?:ed)?|mention(?:ed)?)(?: "
     r"to)? (?:(?:an?|the|my|our) )?\w+ that\b|\bif you (?:must|need to|want(?:ed)? to) know\b",
     re.IGNORECASE,
@@ -66,6 +67,15 @@ _ADVERBIAL = re.compile(
     r"under|inside|before|thanks to|due to|besides|apart from|instead of) (?:[\w'-]+ ){1,5}$",
     re.IGNORECASE,
 )
+_SETTLED = re.compile(
+    r"^.*(?:made up (?:my|our) minds?|have decided|is decided|official|settled|agreed|the decision)[:,]? (?:and |- )?$",
+    re.IGNORECASE,
+)
+"""What says that the rest is certain, whatever was said before."""
+
+_ASKED_FIRST = re.compile(rf"^(?!.*\b{_TEXT_TO_COME})(?:how|what|can|could|would)\b[^:]*: $", re.IGNORECASE)
+"""A question in front of what it is about: "How would you put this: ..."."""
+
 _THEIRS = re.compile(r"\b(?:their|his|her|he|she|they)\b[^,;]*$", re.IGNORECASE)
 _THAT = re.compile(r"\bthat\s+$", re.IGNORECASE)
 _KNOWN_THAT = re.compile(
@@ -131,4 +141,5 @@ def is_joke(text: str) -> bool:
 def _before(found: re.Match[str]) -> str:
     """What stands before a match in its sentence, without the speaker's references to what he said himself."""
     lead = _LEAD.match(found[0])
-    return _OWN_WORDS.sub(" ", found.string[: found.start() + (lead.end() if lead else 0)])
+    before = found.string[: found.start() + (lead.end() if lead else 0)]
+    return _OWN_WORDS.sub(" ", _ASKED_FIRST.sub("", _SETTLED.sub("", before)))
