@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pss_integrations.retrieval import BM25Index
     from pss_integrations.states import StateManager
     from pss_integrations.types import ClueTarget, Message, Passage, SessionFields, SessionKey
+    from pss_integrations.vocabulary import Vocabulary
 
 _HOMES = {
     "BM25Index": "retrieval",
@@ -27,6 +28,7 @@ _HOMES = {
     "SessionFields": "types",
     "SessionKey": "types",
     "StateManager": "states",
+    "Vocabulary": "vocabulary",
     "pss_session": "identity",
 }
 
@@ -42,6 +44,7 @@ __all__ = [
     "SessionFields",
     "SessionKey",
     "StateManager",
+    "Vocabulary",
     "pss_session",
 ]
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
-
-from langchain_core.documents import Document
+from typing import TYPE_CHECKING, Any, cast
 
 from pss_integrations import langchain, llama_index
 from pss_integrations.demo.scenario import Question, Scenario, Session
@@ -16,6 +14,9 @@ from pss_integrations.retrieval.bm25 import BM25Index
 from pss_integrations.states import StateInfo, StateManager
 from pss_integrations.states.compiler import CompileProgress
 from pss_integrations.types import Composition, Routed, SessionKey
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ class GuardedRouterRetriever(SessionRetriever):
     :param explain: Put the texts of query, card and clue into our event too.
     :param options: Those of :class:`~pss_integrations.routing.Router`: ``routes``, ``composition``, ``query_weight``,
         ``kind``, ``vocabulary``, ``cards``, ``certificate``, ``index_id`` and ``on_missing_identity``.
-    :raises InvalidInput: If an option is none of these, or an index of ours comes without ``similarity_top_k``.
+    :raises InvalidInput: If the retriever or the manager is none, an option is none of these, or an index of ours comes
+        without ``similarity_top_k``.
     """
 
     def __init__(
@@ -56,6 +57,10 @@ class GuardedRouterRetriever(SessionRetriever):
         explain: bool = False,
         **options: Unpack[RouterOptions],
     ) -> None:
+        if not isinstance(retriever, BaseRetriever | ExpandingSearcher):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(
+                f"a retriever of LlamaIndex or an index of ours is wrapped, got {type(retriever).__name__}"
+            )
         super().__init__(callback_manager=getattr(retriever, "callback_manager", None))
         if similarity_top_k is not None:
             check_positive_int("similarity_top_k", similarity_top_k)

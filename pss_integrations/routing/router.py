@@ -137,6 +137,7 @@ class Router(SessionReader[DocumentT]):
     ) -> None:
         for name in options:
             check_choice("option", name, sorted(RouterOptions.__optional_keys__))
+        _check_reader(reader)
         routes = options.get("routes", ROUTES if reader is not None else ("raw", "card"))
         _check_routes(routes, reader)
         super().__init__(reader if "pss" in routes else None, options.get("on_missing_identity", "raw"))
@@ -349,6 +350,11 @@ def _as_vocabulary(names: Collection[str] | None) -> Vocabulary | None:
     if not isinstance(names, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"vocabulary must be a collection of names, got {type(names).__name__}")
     return Vocabulary(names)
+
+
+def _check_reader(reader: ClueReader | None) -> None:
+    if reader is not None and not isinstance(reader, ClueReader):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a StateManager, or what reads states as it does, is needed, got {type(reader).__name__}")
 
 
 def _check_routes(routes: Sequence[Route], reader: ClueReader | None) -> None:

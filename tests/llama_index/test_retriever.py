@@ -451,3 +451,15 @@ def test_an_index_of_ours_says_what_it_is() -> None:
     assert (retriever.last_decision.reason, retriever.last_decision.calibrated) == ("guarded", True)
     with pytest.raises(InvalidInput, match="give similarity_top_k"):
         GuardedRouterRetriever(index)
+
+
+@pytest.mark.parametrize("wrapped", ["an index", [], None, object()])
+def test_what_cannot_be_searched_is_refused_when_it_is_made(wrapped: Any) -> None:
+    with pytest.raises(InvalidInput, match="an index of ours is wrapped"):
+        GuardedRouterRetriever(wrapped, similarity_top_k=2)
+
+
+@pytest.mark.parametrize("manager", ["a manager", object(), StateCorrupt])
+def test_what_reads_no_states_is_refused_when_it_is_made(manager: Any) -> None:
+    with pytest.raises(InvalidInput, match="StateManager"):
+        GuardedRouterRetriever(BM25Index(PASSAGES), manager, similarity_top_k=2)
