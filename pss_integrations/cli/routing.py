@@ -14,7 +14,7 @@ from pss_integrations.cli.chats import Chat
 from pss_integrations.cli.options import reading_manager, user_of
 from pss_integrations.cli.output import say
 from pss_integrations.identity import UNSET, PartialIdentity
-from pss_integrations.types import ROUTES, Route
+from pss_integrations.types import ROUTES, Route, SessionKey
 
 if TYPE_CHECKING:
     from pss_integrations.retrieval.index import PassageIndex
@@ -84,12 +84,14 @@ def opened_index(passages: Path | None, index: Path | None) -> Generator[Passage
 @contextmanager
 def opened_states(chats: Sequence[Chat], routes: Sequence[Route], place: Place) -> Generator[StateManager | None]:
     """Open what reads the states of some chats; ``None`` if none of them has one, or none is to be read."""
-    keys = [key for key, _ in chats if key is not None] if "pss" in routes else []
-    if keys:
+    keys = list[SessionKey]()
+    if "pss" in routes:
         from pss_integrations.states import StateManager
 
         with StateManager(place[0]) as known:
-            keys = [key for key in keys if known.has_state(key)]
+            keys = [key for key, _ in chats if key is not None and known.has_state(key)]
+            if not keys and known.list(limit=1):
+                say("There are states, and none is of these sessions: say whose they are, --user-id or --no-user")
     if not keys:
         yield None
         return

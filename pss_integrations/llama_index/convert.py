@@ -9,6 +9,7 @@ from dataclasses import replace
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+from pss_integrations.errors import InvalidInput
 from pss_integrations.retrieval.wrapped import as_number
 from pss_integrations.types import Hit, Message, Passage, Role
 
@@ -25,7 +26,13 @@ _ROLES: dict[MessageRole, Role] = {
 
 
 def to_messages(history: Sequence[ChatMessage]) -> list[Message]:
-    """Convert a chat history; of a message with several blocks the text blocks count."""
+    """Convert a chat history; of a message with several blocks the text blocks count.
+
+    :raises InvalidInput: If an item is no ``ChatMessage``.
+    """
+    for message in history:
+        if not isinstance(message, ChatMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a chat history is made of ChatMessage values, got {type(message).__name__}")
     return [Message(_ROLES[message.role], message.content or "") for message in history]
 
 

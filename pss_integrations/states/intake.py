@@ -75,7 +75,8 @@ def check_messages(messages: Iterable[object]) -> None:
         if not isinstance(message, Message):
             raise InvalidInput(
                 f"messages must be Message values, got {type(message).__name__}: make them with "
-                "Message(role, text), or read a file with pss_integrations.loaders"
+                "Message(role, text), convert a framework's with to_messages of pss_integrations.langchain or "
+                ".llama_index, or read a file with pss_integrations.loaders"
             )
 
 

@@ -81,6 +81,15 @@ def test_states_are_read_where_there_are_any(compile_tiny: Run, pssi: Run, chats
     assert set(report["replayed"][0]["found"]) == {"raw", "pss"}
 
 
+def test_states_of_others_only_are_no_reason_for_silence(
+    compile_tiny: Run, pssi: Run, chats: Path, passages: Path
+) -> None:
+    assert compile_tiny("--session-id", "s", "--user-id", "ada").exit_code == 0
+    run = pssi("shadow", chats, "--passages", passages, "--json")
+    assert told(run)["sessions_with_state"] == 0
+    assert "none is of these sessions" in run.stderr
+
+
 def test_nothing_is_written(compile_tiny: Run, pssi: Run, chats: Path, passages: Path, tmp_path: Path) -> None:
     compile_tiny("--session-id", "s", "--no-user")
     BM25Index(PASSAGES).save(tmp_path / "index")

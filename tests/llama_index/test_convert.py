@@ -2,6 +2,7 @@ import pytest
 from llama_index.core.base.llms.types import ChatMessage, ImageBlock, MessageRole, TextBlock
 from llama_index.core.schema import IndexNode, Node, NodeWithScore, QueryBundle, TextNode
 
+from pss_integrations.errors import InvalidInput
 from pss_integrations.llama_index.convert import own, searching, to_messages, to_node, with_score
 from pss_integrations.types import ROLES, Hit, Message, Passage
 
@@ -10,6 +11,11 @@ def test_every_role_has_one_of_ours() -> None:
     converted = to_messages([ChatMessage(role=role, content="x") for role in MessageRole])
     assert {message.role for message in converted} == set(ROLES)
     assert to_messages([ChatMessage(role="user", content="x")]) == [Message("user", "x")]
+
+
+def test_what_is_no_chat_message_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="ChatMessage values, got tuple"):
+        to_messages([("user", "x")])  # pyright: ignore[reportArgumentType]
 
 
 def test_of_a_message_in_blocks_the_text_counts() -> None:
