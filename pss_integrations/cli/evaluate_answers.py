@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from pss_integrations import weights
 from pss_integrations.cli.evaluate_setup import (
     BOTH,
     RUNS,
@@ -17,6 +16,7 @@ from pss_integrations.cli.evaluate_setup import (
     Searchers,
     Split,
     evaluation_setup,
+    state_cache,
 )
 from pss_integrations.cli.options import Backbone, Device, Dtype, Json
 from pss_integrations.cli.output import print_json, print_table, say
@@ -61,7 +61,7 @@ def run_answers(
     with evaluation_setup(searcher, query_weight, backbone, device, dtype, cache) as setup:
         engine = cast("CachedStates", setup.source).engine
         reader = BaseReader(engine.backbone, engine.bank)
-        reads = KeptAnswers(reader, reader.describe(), cache or weights.cache_dir() / "evaluation")
+        reads = KeptAnswers(reader, reader.describe(), state_cache(cache))
         record = run_pss320_answers(setup, reads, sessions=sessions, split=split.value, seed=seed, arms=arms, k=k)
     folder, found = record.save(out), summary(record)
     if as_json:

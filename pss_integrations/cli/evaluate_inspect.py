@@ -111,7 +111,7 @@ def screen(
 def _inspect_states(record: RunRecord, backbone: str | None, cache: Path | None) -> Inspection:
     """Open the states of a run, shaped and written as it says, with its own device and dtype."""
     from pss_integrations.evaluation.inspection.inspecting import inspect_states
-    from pss_integrations.evaluation.inspection.variants import Variant, VariantStates
+    from pss_integrations.evaluation.inspection.variants import Variant, states_of
     from pss_integrations.states.backbone import load_backbone
     from pss_integrations.states.config import CompileConfig, StateConfig
 
@@ -119,7 +119,7 @@ def _inspect_states(record: RunRecord, backbone: str | None, cache: Path | None)
     loaded = load_backbone(backbone or config["backbone"], device=config["device"], dtype=config["dtype"])
     variant = Variant(record.kind, StateConfig(**config["state"]), CompileConfig(**config["compile"]))
     with telling() as tell:
-        return inspect_states(record, VariantStates(loaded, variant, state_cache(cache)), tell)
+        return inspect_states(record, states_of(loaded, variant, state_cache(cache)), tell)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ through the router, part by part: card, searches, read and decision.
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from typing import Any, Final, Literal
 
 from pss_integrations.evaluation import pss320
 from pss_integrations.evaluation.bench import SEED, Load, Tell, Timing, session_targets, timed
-from pss_integrations.evaluation.bench_rewriting import bench_rewriting
+from pss_integrations.evaluation.bench_rewriting import bench_rewriting, break_even
 from pss_integrations.evaluation.bench_routing import many_passages
 from pss_integrations.evaluation.pss320 import BenchmarkSession
 from pss_integrations.retrieval import BM25Index
@@ -131,16 +130,6 @@ def account(load: Load, *, quick: bool, tell: Tell) -> dict[str, Any]:
     }
 
 
-def break_even(compile_seconds: float, other_ms: float, own_ms: float) -> int | Literal["never"]:
-    """After how many queries a compile has paid for itself; ``"never"`` where a state makes a query no cheaper.
-
-    :param other_ms: What a query costs the other way.
-    :param own_ms: What it costs with the state.
-    """
-    saved = (other_ms - own_ms) / 1000
-    return math.ceil(compile_seconds / saved) if saved > 0 else "never"
-
-
 def _costs(path: QueryPath, queries: Sequence[str]) -> list[Cost]:
     path.take(_WARM_UP)
     return [path.take(query) for query in queries]
@@ -200,9 +189,14 @@ def _length(point: Mapping[str, Any], paths: Mapping[str, Mapping[str, Any]]) ->
         "prompt_tokens": point["prompt_tokens"],
         "rewrite_new_tokens": point["rewrite_new_tokens"],
         "break_even": {
-            "read_against_rewriting": break_even(seconds, rewrite, read),
-            "drafted_read_against_rewriting": break_even(seconds, rewrite, drafted),
-            "guarded_against_rewriting": break_even(seconds, rewrite + search, guarded),
-            "guarded_against_card": break_even(seconds, card, guarded),
+            "read_against_rewriting": _paid_after(seconds, rewrite, read),
+            "drafted_read_against_rewriting": _paid_after(seconds, rewrite, drafted),
+            "guarded_against_rewriting": _paid_after(seconds, rewrite + search, guarded),
+            "guarded_against_card": _paid_after(seconds, card, guarded),
         },
     }
+
+
+def _paid_after(compile_seconds: float, other_ms: float, own_ms: float) -> int | Literal["never"]:
+    queries = break_even(compile_seconds, other_ms, own_ms)
+    return "never" if queries is None else queries

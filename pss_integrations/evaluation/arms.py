@@ -85,20 +85,30 @@ TEXT_ARMS: Mapping[str, Arm] = {
         Arm("raw", lambda turn: (Wording(turn.query),)),
         Arm("gold", _gold),
         *(
-            Arm(f"{make.__name__}/{how}", lambda turn, make=make, how=how: compose(how, turn, make(turn)))
+            Arm(
+                f"{make.__name__}/{how}",
+                lambda turn, make=make, how=how: compose(how, turn, make(turn)),
+                taught=make is target_card,
+            )
             for make in (card, target_card)
             for how in COMPOSITIONS
         ),
         Arm("full_history", lambda turn: _history(turn, _EVERYBODY)),
         Arm("user_history", lambda turn: _history(turn, frozenset({"user"}))),
-        Arm("concatenation", lambda turn: compose("replace", turn, " ".join(turn.subject.records))),
-        Arm("record_rrf", _record_wise),
+        Arm("concatenation", lambda turn: compose("replace", turn, " ".join(turn.subject.records)), taught=True),
+        Arm("record_rrf", _record_wise, taught=True),
     )
 }
 """Arms without a state, by name."""
 
 MADE_ARMS: Mapping[str, Arm] = {
-    f"{name}/{how}": Arm(f"{name}/{how}", lambda turn, how=how: compose(how, turn, turn.text), source.state, name)
+    f"{name}/{how}": Arm(
+        f"{name}/{how}",
+        lambda turn, how=how: compose(how, turn, turn.text),
+        state=source.state,
+        text=name,
+        taught=source.taught,
+    )
     for name, source in TEXTS.items()
     for how in COMPOSITIONS
 }
@@ -119,14 +129,6 @@ STATE_ARMS: Mapping[str, Arm] = {
 
 ARMS: Mapping[str, Arm] = {**TEXT_ARMS, **MADE_ARMS, **STATE_ARMS, **ROUTED_ARMS}
 """Every arm by name."""
-
-TAUGHT_ARMS: frozenset[str] = frozenset(
-    name
-    for name in ARMS
-    if name.partition("/")[0]
-    in {"target_card", "concatenation", "record_rrf", "select_bm25", "select_dense", "rewrite_bank"}
-)
-"""Arms without a state that hold what it is taught: for a probe that was asked before, they know what came after it."""
 
 
 def missing_tool(arm: Arm, tools: Tools) -> Tool | None:

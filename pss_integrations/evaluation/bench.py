@@ -71,9 +71,9 @@ def ratios(name: str, slow: Timing, fast: Timing) -> dict[str, Any]:
     }
 
 
-def new_engine(backbone: Backbone, config: CompileConfig) -> Engine:
-    """An engine of the default shape with a lane for each of eight sessions."""
-    return Engine(backbone, StateConfig(), config, read_lanes=SESSIONS, resident_bytes=0)
+def new_engine(backbone: Backbone, config: CompileConfig, state: StateConfig | None = None) -> Engine:
+    """An engine, of the default shape if nothing else is said, with a lane for each of eight sessions."""
+    return Engine(backbone, state or StateConfig(), config, read_lanes=SESSIONS, resident_bytes=0)
 
 
 class Endless(Backbone):

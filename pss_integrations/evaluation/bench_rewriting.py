@@ -107,8 +107,8 @@ def _measure(
         "prompt_tokens_saved_percent": _saved(long, short),
         "compile_seconds": round(session.seconds, 2),
         "compile_confirmed": session.result.confirmed,
-        "break_even_reads": _break_even(session.seconds, rewrite, read),
-        "break_even_reads_drafted": _break_even(session.seconds, rewrite, drafted),
+        "break_even_reads": break_even(session.seconds, rewrite.median, read.median),
+        "break_even_reads_drafted": break_even(session.seconds, rewrite.median, drafted.median),
         "rewrite_ms": rewrite.to_dict(),
         "rewrite_new_tokens": statistics.median(rewritten),
         "read_ms": read.to_dict(),
@@ -120,7 +120,11 @@ def _saved(before: float, after: float) -> float:
     return round(100 * (1 - after / before), 2)
 
 
-def _break_even(compile_seconds: float, rewrite: Timing, read: Timing) -> int | None:
-    """``None`` where a read is no faster, so that a compile never pays."""
-    saved = (rewrite.median - read.median) / 1000
+def break_even(compile_seconds: float, other_ms: float, own_ms: float) -> int | None:
+    """After how many queries a compile has paid for itself; ``None`` where a state makes a query no cheaper.
+
+    :param other_ms: What a query costs the other way.
+    :param own_ms: What it costs with the state.
+    """
+    saved = (other_ms - own_ms) / 1000
     return math.ceil(compile_seconds / saved) if saved > 0 else None

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pss_integrations.errors import InvalidInput
-from pss_integrations.evaluation.record import installed_versions, this_machine
+from pss_integrations.evaluation.record import installed_versions, run_folder, this_machine
 
 
 def plain_record(kind: str, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,11 +32,6 @@ def save_plain(record: Mapping[str, Any], directory: Path) -> Path:
 
     :raises InvalidInput: If that run is already there.
     """
-    stamp = datetime.fromisoformat(record["created_at"]).strftime("%Y%m%dT%H%M%SZ")
-    folder = directory / f"{record['kind']}-{stamp}"
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError as error:
-        raise InvalidInput(f"{folder} is there already, and a record is never overwritten") from error
+    folder = run_folder(directory, record["kind"], datetime.fromisoformat(record["created_at"]))
     (folder / "run.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return folder

@@ -72,7 +72,7 @@ def _forest(record: RunRecord, searcher: str) -> str:
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel(f"{record.metric}@{record.k}, {searcher}")
     axes.grid(axis="x", alpha=0.3)
-    return _svg(figure)
+    return svg_of(figure)
 
 
 def _bars(record: RunRecord, searcher: str) -> str:
@@ -88,7 +88,7 @@ def _bars(record: RunRecord, searcher: str) -> str:
     axes.set_ylabel(f"{record.metric}@{record.k}, {searcher}")
     axes.set_ylim(0, 1.02)
     axes.legend(ncols=4, fontsize=7)
-    return _svg(figure)
+    return svg_of(figure)
 
 
 def _curve(record: RunRecord, searcher: str, by_count: Mapping[int, str]) -> str:
@@ -106,10 +106,11 @@ def _curve(record: RunRecord, searcher: str, by_count: Mapping[int, str]) -> str
     axes.set_ylim(-0.02, 1.02)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=7)
-    return _svg(figure)
+    return svg_of(figure)
 
 
-def _svg(figure: Figure) -> str:
+def svg_of(figure: Figure) -> str:
+    """Return a figure as SVG; the same content gives the same text."""
     with rc_context(_SVG):
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from pss_integrations.beliefs.recall import MAX_BELIEFS, MAX_PINNED, MAX_QUESTIONS
-from pss_integrations.errors import InvalidInput
 from pss_integrations.evaluation.precisionmembench import Benchmark
 from pss_integrations.evaluation.precisionmembench_baselines import (
     Ranking,
@@ -22,7 +21,7 @@ from pss_integrations.evaluation.precisionmembench_baselines import (
 )
 from pss_integrations.evaluation.precisionmembench_replay import Asked, replay
 from pss_integrations.evaluation.precisionmembench_verdicts import Verdict, judge, summary
-from pss_integrations.evaluation.record import installed_versions, this_machine
+from pss_integrations.evaluation.record import installed_versions, run_folder, this_machine
 from pss_integrations.protocols import Embedder
 
 Tell = Callable[[str], None]
@@ -91,11 +90,7 @@ class BeliefRun:
 
         :raises InvalidInput: If that run is already there: a record is never overwritten.
         """
-        folder = directory / f"{_KIND}-{self.created_at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError as error:
-            raise InvalidInput(f"{folder} is there already, and a record is never overwritten") from error
+        folder = run_folder(directory, _KIND, self.created_at)
         record = {
             "format": "pss-precisionmembench-1",
             "created_at": self.created_at.isoformat(),

@@ -104,12 +104,7 @@ class RunRecord(_Model):
 
         :raises InvalidInput: If that run is already there: a record is never overwritten.
         """
-        stamp = self.created_at.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-        folder = directory / f"{self.kind}-{stamp}"
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError as error:
-            raise InvalidInput(f"{folder} is there already, and a record is never overwritten") from error
+        folder = run_folder(directory, self.kind, self.created_at)
         content = self.model_dump(mode="json", exclude={"sessions"})
         lines = ",\n".join(json.dumps(one.model_dump(mode="json"), separators=(",", ":")) for one in self.sessions)
         (folder / _FILE).write_text(
@@ -128,6 +123,19 @@ class RunRecord(_Model):
             return cls.model_validate_json(file.read_bytes())
         except (OSError, ValidationError) as error:
             raise InvalidInput(f"{file} is no record of a run: {str(error).splitlines()[0]}") from error
+
+
+def run_folder(directory: Path, kind: str, created_at: datetime) -> Path:
+    """Make the folder of a run, ``<directory>/<kind>-<time>``.
+
+    :raises InvalidInput: If it is there already.
+    """
+    folder = directory / f"{kind}-{created_at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError as error:
+        raise InvalidInput(f"{folder} is there already, and a record is never overwritten") from error
+    return folder
 
 
 def installed_versions() -> dict[str, str]:

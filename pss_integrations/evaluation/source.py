@@ -35,7 +35,7 @@ from pss_integrations.evaluation.bench import new_engine
 from pss_integrations.evaluation.tools import Chat
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.compiler import Progress
-from pss_integrations.states.config import READ_ROWS, CompileConfig
+from pss_integrations.states.config import READ_ROWS, CompileConfig, StateConfig
 from pss_integrations.states.reader import decode, prompt_tokens
 from pss_integrations.states.steps import finish
 from pss_integrations.types import Clue, ClueTarget, Message
@@ -65,12 +65,19 @@ class CachedStates:
 
     :param directory: Where they are kept; anything in it may be deleted.
     :param progress: Told how far a compile is.
+    :param state: The shape of the states; the default one if it is not said.
     """
 
     def __init__(
-        self, backbone: Backbone, config: CompileConfig, directory: Path, progress: Progress | None = None
+        self,
+        backbone: Backbone,
+        config: CompileConfig,
+        directory: Path,
+        progress: Progress | None = None,
+        *,
+        state: StateConfig | None = None,
     ) -> None:
-        self.engine = new_engine(backbone, config)
+        self.engine = new_engine(backbone, config, state)
         self._progress = progress
         self._directory = directory / _digest(self.describe())[:16]
 

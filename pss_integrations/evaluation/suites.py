@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pss_integrations.errors import InvalidInput
 from pss_integrations.evaluation import krecords, pss320
-from pss_integrations.evaluation.arms import ARMS, CARD_TOKENS, TAUGHT_ARMS, missing_tool
+from pss_integrations.evaluation.arms import ARMS, CARD_TOKENS, missing_tool
 from pss_integrations.evaluation.controls import Cast, StateSource
 from pss_integrations.evaluation.datasets import SessionData
 from pss_integrations.evaluation.declared import K16, NEEDS_HISTORY, PSS320_FAMILIES, RECORD_FAMILIES, RECORDED_FAMILIES
@@ -152,15 +152,25 @@ def run_pss320(setup: Setup, *, sessions: int, split: Split, seed: int, quick: b
     :raises InvalidInput: If the split has fewer sessions, or fewer than two are asked for.
     """
     benchmark = pss320.generate(POOL, seed=seed)
-    chosen = benchmark.split(split)[:sessions]
-    if not 2 <= sessions <= len(chosen):
-        raise InvalidInput(f"the {split} split has {len(benchmark.split(split))} sessions, 2 to all of them can be run")
     arms = arms_of(_QUICK_STATES) if quick else list(ARMS)
-    subjects = from_pss320(chosen)
-    _audit(Benchmark(chosen, benchmark.passages), subjects)
+    subjects = pss320_subjects(benchmark, split, sessions)
     found = setup.run(subjects, setup.index(benchmark.passages), arms, HistoryTargets())
     config = {"seed": seed, "split": split, "sessions": sessions, "pool": POOL, "quick": quick}
     return setup.record("pss320", found, PSS320_FAMILIES, arms, metric="All-Recall", k=4, config=config)
+
+
+def pss320_subjects(benchmark: Benchmark, split: Split, sessions: int) -> list[Subject]:
+    """Take the first sessions of a split, and audit them before anything is compiled.
+
+    :raises InvalidInput: If the split has fewer sessions, fewer than two are asked for, or their targets know the
+        probes.
+    """
+    chosen = benchmark.split(split)[:sessions]
+    if not 2 <= sessions <= len(chosen):
+        raise InvalidInput(f"the {split} split has {len(benchmark.split(split))} sessions, 2 to all of them can be run")
+    subjects = from_pss320(chosen)
+    _audit(Benchmark(chosen, benchmark.passages), subjects)
+    return subjects
 
 
 def run_krecords(setup: Setup, *, counts: Sequence[int], groups: int, seed: int) -> RunRecord:
@@ -203,7 +213,7 @@ def run_recorded(
         raise InvalidInput(f"{data.name} has {len(subjects)} sessions with probes to ask: at least 2 are needed")
     arms = arms_of((_RECORDED_STATES if every_state else ("correct",)) if states else ())
     if not states:  # probes before the cut are asked, too
-        arms = [name for name in arms if name not in TAUGHT_ARMS]
+        arms = [name for name in arms if not ARMS[name].taught]
     found = setup.run(subjects, indexes, arms, guessing)
     digest = sha256("\n".join(map(repr, (*data.sessions, len(data.passages)))).encode()).hexdigest()
     config = {"data": digest, "sessions": len(subjects), "states": states, "trusted_roles": sorted(EVERYBODY)}

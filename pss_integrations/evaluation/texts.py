@@ -33,23 +33,25 @@ class TextSource:
 
     :param make: Makes those of the session at a position; called only for arms that are run.
     :param tool: What it cannot do without.
+    :param taught: As for :class:`~pss_integrations.evaluation.turns.Arm`.
     :param state: The state that it reads, a key of :data:`~pss_integrations.evaluation.controls.STATES`.
     """
 
     make: Callable[[Cast, int], Made]
     tool: Tool | None = None
     state: str | None = None
+    taught: bool = False
 
 
 TEXTS: Mapping[str, TextSource] = {
     "parsed": TextSource(selectors.parsed),
-    "select_bm25": TextSource(selectors.select_bm25),
-    "select_dense": TextSource(selectors.select_dense, "embedder"),
+    "select_bm25": TextSource(selectors.select_bm25, taught=True),
+    "select_dense": TextSource(selectors.select_dense, "embedder", taught=True),
     "select_messages": TextSource(selectors.select_messages),
     "fixed_readout": TextSource(rewriting.fixed_readout, state="correct"),
     "rewrite_history": TextSource(rewriting.rewrite_history, "generator"),
     "rewrite_base": TextSource(rewriting.rewrite_base, "generator"),
-    "rewrite_bank": TextSource(rewriting.rewrite_bank, "generator"),
+    "rewrite_bank": TextSource(rewriting.rewrite_bank, "generator", taught=True),
     "rewrite_readout": TextSource(rewriting.rewrite_readout, "generator", "correct"),
     "external": TextSource(rewriting.external, "external"),
 }

@@ -63,6 +63,8 @@ class Arm:
     :param send: What it searches for.
     :param state: The state whose clue it reads, a key of :data:`~pss_integrations.evaluation.controls.STATES`.
     :param text: Where its text comes from, a key of :data:`~pss_integrations.evaluation.texts.TEXTS`.
+    :param taught: Whether it holds what a state is taught without being one: for a probe that was asked before the last
+        message it knows what came after.
     :param best_of: Arms of which it is the best one for each probe, by what answers it; it sends nothing itself.
     """
 
@@ -70,4 +72,5 @@ class Arm:
     send: Callable[[Turn], Sent]
     state: str | None = None
     text: str | None = None
+    taught: bool = False
     best_of: tuple[str, ...] = ()

@@ -19,8 +19,8 @@ from pss_integrations.evaluation.inspection.variants import (
     VARIANTS,
     Sources,
     Variant,
-    VariantStates,
     cached_sources,
+    states_of,
 )
 from pss_integrations.evaluation.source import CachedStates
 from pss_integrations.evaluation.suites import Setup
@@ -141,7 +141,7 @@ TINY = tiny_backbone(num_hidden_layers=9)
 def test_states_of_the_default_shape_are_those_of_any_other_run(tmp_path: Path) -> None:
     plain = CachedStates(TINY, QUICK, tmp_path)
     written = plain.compile(MESSAGES, TARGETS)
-    variant = VariantStates(TINY, Variant("quick", compile=QUICK), tmp_path)
+    variant = states_of(TINY, Variant("quick", compile=QUICK), tmp_path)
     assert variant.describe() == plain.describe()
     assert torch.equal(variant.compile(MESSAGES, TARGETS).vector, written.vector)
     assert len(list(tmp_path.rglob("*.safetensors"))) == 1

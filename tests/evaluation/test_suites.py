@@ -10,7 +10,7 @@ from pss_integrations import weights
 from pss_integrations.errors import InvalidInput
 from pss_integrations.evaluation import suites
 from pss_integrations.evaluation.analysis import family_result, scores
-from pss_integrations.evaluation.arms import ARMS, TAUGHT_ARMS, missing_tool
+from pss_integrations.evaluation.arms import ARMS, missing_tool
 from pss_integrations.evaluation.controls import StateSource
 from pss_integrations.evaluation.datasets import load_sessions
 from pss_integrations.evaluation.pss320 import BenchmarkSession
@@ -116,7 +116,9 @@ def test_recorded_conversations_are_run(recorded: Path, states: bool) -> None:
     assert raw < gold
     assert ("correct/append" in record.arms) == states
     # Without states probes before the cut are asked: what is built from all messages would know too much.
-    assert all((name in record.arms) == states for name in TAUGHT_ARMS if missing_tool(ARMS[name], Tools()) is None)
+    taught = [name for name, arm in ARMS.items() if arm.taught and missing_tool(arm, Tools()) is None]
+    assert {"target_card/append", "concatenation", "record_rrf", "select_bm25/append"} <= set(taught)
+    assert all((name in record.arms) == states for name in taught)
 
 
 @pytest.fixture(scope="module")

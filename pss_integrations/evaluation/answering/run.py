@@ -32,8 +32,8 @@ from pss_integrations.evaluation.controls import STATES, Cast
 from pss_integrations.evaluation.pss320 import Probe
 from pss_integrations.evaluation.pss320_facts import Split
 from pss_integrations.evaluation.record import Family
-from pss_integrations.evaluation.subjects import Asked, Subject, from_pss320
-from pss_integrations.evaluation.suites import POOL, Setup
+from pss_integrations.evaluation.subjects import Asked, Subject
+from pss_integrations.evaluation.suites import POOL, Setup, pss320_subjects
 from pss_integrations.states.history_targets import HistoryTargets
 from pss_integrations.types import Passage
 
@@ -63,16 +63,14 @@ def run_pss320_answers(
     """Run the first sessions of a split of PSS-320, in the pool of all 320.
 
     :param reads: As for :func:`answer_subjects`.
-    :raises InvalidInput: As :func:`answer_subjects`, or if the split has fewer sessions, or fewer than two are wanted.
+    :raises InvalidInput: As :func:`answer_subjects`, and as
+        :func:`~pss_integrations.evaluation.suites.pss320_subjects`.
     """
     benchmark = pss320.generate(POOL, seed=seed)
-    everyone = benchmark.split(split)
-    if not 2 <= sessions <= len(everyone):
-        raise InvalidInput(f"the {split} split has {len(everyone)} sessions, 2 to all of them can be run")
     return answer_subjects(
         setup,
         reads,
-        from_pss320(everyone[:sessions]),
+        pss320_subjects(benchmark, split, sessions),
         benchmark.passages,
         kind="pss320-answers",
         arms=arms,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -13,17 +12,15 @@ from pss_integrations.evaluation.inspection.capacity import Capacity
 from pss_integrations.evaluation.inspection.geometry import principal_components
 from pss_integrations.evaluation.inspection.screening import Screening
 from pss_integrations.evaluation.inspection.taxonomy import Taxonomy
+from pss_integrations.evaluation.plots import svg_of
 
 try:
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 except ImportError as error:
     from pss_integrations.errors import MissingExtra
 
     raise MissingExtra("eval", error.name or "matplotlib") from error
 
-# No date and no random ids, so that the same content gives the same file.
-_SVG: Final[Any] = {"svg.hashsalt": "pss", "svg.fonttype": "none", "font.size": 9}
 _MARKERS: Final = "os^Dvp*Xh<>8"
 
 
@@ -39,7 +36,7 @@ def draw_states(fingerprints: ArrayLike, labels: Sequence[str]) -> str:
     for axis, name, share in ((axes.xaxis, "first", shares[0]), (axes.yaxis, "second", shares[1])):
         axis.set_label_text(f"{name} component, {share:.0%} of the variance")
     figure.legend(loc="outside right upper", fontsize=7)
-    return _svg(figure)
+    return svg_of(figure)
 
 
 def draw_energies(energies: Sequence[Mapping[str, float]]) -> str:
@@ -58,7 +55,7 @@ def draw_energies(energies: Sequence[Mapping[str, float]]) -> str:
     axes.set_yticks(range(len(layers)), layers)
     axes.set_ylabel("layer")
     figure.colorbar(image, label="median norm of the update")
-    return _svg(figure)
+    return svg_of(figure)
 
 
 def draw_capacity(curves: Mapping[str, Capacity]) -> str:
@@ -78,7 +75,7 @@ def draw_capacity(curves: Mapping[str, Capacity]) -> str:
     axes.set_ylim(-0.02, 1.02)
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right upper", fontsize=7)
-    return _svg(figure)
+    return svg_of(figure)
 
 
 def draw_taxonomy(found: Taxonomy) -> str:
@@ -95,7 +92,7 @@ def draw_taxonomy(found: Taxonomy) -> str:
     axes.set_xlabel(f"share of the probes that {found.arm} missed, {found.searcher}")
     if start.any():
         figure.legend(loc="outside right upper", fontsize=7)
-    return _svg(figure)
+    return svg_of(figure)
 
 
 def draw_screening(found: Screening) -> str:
@@ -113,17 +110,10 @@ def draw_screening(found: Screening) -> str:
     axes.set_xlabel("All-Recall@4")
     axes.grid(axis="x", alpha=0.3)
     axes.legend(fontsize=7)
-    return _svg(figure)
+    return svg_of(figure)
 
 
 def _panel(width: float, height: float) -> tuple[Figure, Any]:
     figure = Figure(figsize=(width, height), layout="constrained")
     axes: Any = figure.subplots()
     return figure, axes
-
-
-def _svg(figure: Figure) -> str:
-    with rc_context(_SVG):
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return buffer.getvalue()

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from pss_integrations.evaluation.bench import SESSIONS
 from pss_integrations.evaluation.controls import StateSource
 from pss_integrations.evaluation.source import CachedStates
 from pss_integrations.evaluation.subjects import Subject
 from pss_integrations.states.backbone import Backbone
 from pss_integrations.states.config import CompileConfig, StateConfig
-from pss_integrations.states.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +62,12 @@ Sources: TypeAlias = Callable[[Variant], AbstractContextManager[StateSource]]
 """Opens what writes and reads the states of a variant."""
 
 
-class VariantStates(CachedStates):
-    """Cached states of any shape; those of the default shape lie where :class:`CachedStates` keeps them.
+def states_of(backbone: Backbone, variant: Variant, directory: Path) -> CachedStates:
+    """Return the cached states of a variant; those of the default shape lie where they always do.
 
     :param directory: Where they are kept.
     """
-
-    def __init__(self, backbone: Backbone, variant: Variant, directory: Path) -> None:
-        self.engine = Engine(backbone, variant.state, variant.compile, read_lanes=SESSIONS, resident_bytes=0)
-        self._progress = None
-        self._directory = directory / hashlib.sha256(json.dumps(self.describe()).encode()).hexdigest()[:16]
+    return CachedStates(backbone, variant.compile, directory, state=variant.state)
 
 
 def cached_sources(backbone: Backbone, directory: Path) -> Sources:
@@ -85,8 +77,8 @@ def cached_sources(backbone: Backbone, directory: Path) -> Sources:
     """
 
     @contextmanager
-    def opened(variant: Variant) -> Generator[VariantStates]:
-        source = VariantStates(backbone, variant, directory)
+    def opened(variant: Variant) -> Generator[CachedStates]:
+        source = states_of(backbone, variant, directory)
         try:
             yield source
         finally:

@@ -22,6 +22,7 @@ apart by their text.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -73,20 +74,20 @@ class Published:
     left_out: int
 
 
-class _Form(BaseModel):
+class _Form(BaseModel, ABC):
     """A published record; rows of one context share one string."""
 
     input: str
     context: str
 
+    @abstractmethod
     def task(self, stem: str) -> str | None:
         """The task, for the file's name without suffix; ``None`` if it is not used."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def accepted(self) -> tuple[str, ...]:
         """The answers."""
-        raise NotImplementedError
 
     @property
     def title(self) -> str:
